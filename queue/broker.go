@@ -177,7 +177,7 @@ func coalesced[T any](life context.Context, limit int, weigh func(T) int, flush 
 		}
 		return len(items), bytes
 	}
-	cfg := coalesce.Config[[]T]{Count: limit, Bytes: flushBytes, Second: flushSecond, Weigh: weighAll}
+	cfg := coalesce.Config[[]T]{Count: limit, Bytes: flushBytes, SecondFlushAt: flushSecond, Weigh: weighAll}
 	return coalesce.New(life, cfg, func(ctx context.Context, q jobstore.Queue, calls [][]T) {
 		ctx, cancel := context.WithTimeout(ctx, flushTimeout)
 		defer cancel()

@@ -31,10 +31,10 @@ type Config[T any] struct {
 	Count int
 	// Bytes is the maximum sum of the sizes in one flush (default: no limit).
 	Bytes int
-	// Second is the sum of waiting counts at which a second flush of a key starts beside
+	// SecondFlushAt is the sum of waiting counts at which a second flush of a key starts beside
 	// the first (default: never). With two, one is prepared or read while the other is
 	// executed. Fewer items are cheaper in one flush after the current one.
-	Second int
+	SecondFlushAt int
 	// Yield lets other goroutines run before each flush (default: no). On a busy process
 	// some of them add items to it, and on an idle one nothing is delayed. It pays if items
 	// are small and flushes are costly.
@@ -59,7 +59,7 @@ type entry[T any] struct {
 // New returns a Coalescer that passes items to flush. flush stores the results, including
 // errors, in the items. It runs in goroutines of the Coalescer, with the context life. The
 // flushes of one key follow each other, and their items have the order of the calls, unless
-// cfg.Second allows a second flush. flush may call Add, but neither Wait nor Do with its
+// cfg.SecondFlushAt allows a second flush. flush may call Add, but neither Wait nor Do with its
 // own key. Once life has ended, no flush begins.
 func New[K comparable, T any](life context.Context, cfg Config[T], flush func(ctx context.Context, key K, items []T)) *Coalescer[K, T] {
 	c := &Coalescer[K, T]{life: life, cfg: cfg, flush: flush, queues: map[K]*queue[T]{}}
@@ -130,7 +130,7 @@ func (c *Coalescer[K, T]) add(key K, item T) (done <-chan bool) {
 		c.queues[key] = q
 	}
 	q.waiting, q.count = append(q.waiting, e), q.count+e.count
-	if q.flushes == 0 || q.flushes == 1 && c.cfg.Second > 0 && q.count >= c.cfg.Second {
+	if q.flushes == 0 || q.flushes == 1 && c.cfg.SecondFlushAt > 0 && q.count >= c.cfg.SecondFlushAt {
 		q.flushes++
 		go c.run(key, q)
 	}

@@ -112,7 +112,7 @@ func TestFlushes(t *testing.T) {
 func TestSecondFlush(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f := newFixture(t, coalesce.Config[int]{Count: 9, Second: 3})
+		f := newFixture(t, coalesce.Config[int]{Count: 9, SecondFlushAt: 3})
 		f.do(t.Context(), "k", 1, 2, 3)
 		f.want(t, "k[1]")
 		f.do(t.Context(), "k", 4)
@@ -271,7 +271,7 @@ func TestEndStress(t *testing.T) {
 		life, end := context.WithCancelCause(t.Context())
 		var flushed atomic.Int64
 		var over atomic.Bool
-		c := coalesce.New(life, coalesce.Config[int]{Count: 3, Second: 2}, func(_ context.Context, _ int, items []int) {
+		c := coalesce.New(life, coalesce.Config[int]{Count: 3, SecondFlushAt: 2}, func(_ context.Context, _ int, items []int) {
 			if over.Load() {
 				t.Error("got a flush after Wait, want none")
 			}

@@ -219,7 +219,7 @@ func (r *realm) usagesOf(v goja.Value) []string {
 // formatOf reads the format of a key.
 func (r *realm) formatOf(v goja.Value) string {
 	switch format := v.String(); format {
-	case webcrypto.Raw, webcrypto.SPKI, webcrypto.PKCS8, webcrypto.Web:
+	case webcrypto.Raw, webcrypto.SPKI, webcrypto.PKCS8, webcrypto.JWKFormat:
 		return format
 	}
 	panic(r.vm.NewTypeError("crypto.subtle: %q is not a format of keys; use raw, spki, pkcs8 or jwk", v.String()))
@@ -281,7 +281,7 @@ func subtleImport(r *realm, call goja.FunctionCall) goja.Value {
 	format, usages := r.formatOf(call.Argument(0)), r.usagesOf(call.Argument(4))
 	p := r.algorithm(webcrypto.OpImport, call.Argument(2))
 	var m webcrypto.Material
-	if format == webcrypto.Web {
+	if format == webcrypto.JWKFormat {
 		obj, ok := call.Argument(1).(*goja.Object)
 		if _, binary := bufferSource(call.Argument(1)); !ok || binary {
 			panic(r.vm.NewTypeError("crypto.subtle: a key of the format jwk must be an object"))
@@ -391,7 +391,7 @@ func subtleUnwrap(r *realm, call goja.FunctionCall) goja.Value {
 	text, err := webcrypto.Unwrap(p, with, data)
 	r.subtleFailed(err)
 	m := webcrypto.Material{Bytes: text}
-	if format == webcrypto.Web {
+	if format == webcrypto.JWKFormat {
 		v, err := r.parseJSON(text)
 		obj, ok := v.(*goja.Object)
 		if err != nil || !ok {

@@ -163,7 +163,7 @@ func (f *RelativeTimeFormat) Parts(value float64, unit string) (parts []Part, ok
 	fields := cldr.Of("list", f.data)
 	d := NewDecimal(value)
 	if f.Numeric == "auto" && value == float64(int(value)) && !(d.negative && d.zero()) {
-		if word := fields.Get(key + "/relative-type-" + strings.TrimSuffix(NewNumberText(value), ".0")); word != "" {
+		if word := fields.Get(key + "/relative-type-" + strings.TrimSuffix(numberKey(value), ".0")); word != "" {
 			return literal(nil, word), true
 		}
 	}
@@ -197,8 +197,8 @@ func (f *RelativeTimeFormat) Parts(value float64, unit string) (parts []Part, ok
 	return parts, true
 }
 
-// NewNumberText returns an integer as it is written in the keys of the data.
-func NewNumberText(n float64) string {
+// numberKey returns an integer as it is written in the keys of the data.
+func numberKey(n float64) string {
 	d := NewDecimal(n)
 	s := d.plain(1, 0)
 	if d.negative && !d.zero() {

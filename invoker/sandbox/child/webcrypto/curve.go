@@ -72,7 +72,7 @@ func (k *Key) importCurve(format string, m Material, p *Params, usages []string)
 	kind := Public
 	if format == PKCS8 {
 		kind = Private
-	} else if format == Web {
+	} else if format == JWKFormat {
 		if _, hasPrivate := m.JWK.Text["d"]; hasPrivate {
 			kind = Private
 		}
@@ -89,8 +89,8 @@ func (k *Key) importCurve(format string, m Material, p *Params, usages []string)
 		pair, err = x509.ParsePKCS8PrivateKey(m.Bytes)
 	case Raw:
 		pair, err = k.fromPoint(m.Bytes)
-	case Web:
-		pair, err = k.fromWeb(m.JWK, usages)
+	case JWKFormat:
+		pair, err = k.fromJWK(m.JWK, usages)
 	default:
 		return notSupported("a key of %s cannot be imported as %s", p.Name, format)
 	}
@@ -150,8 +150,8 @@ func (k *Key) fromPoint(b []byte) (any, error) {
 	return ecdsa.ParseUncompressedPublicKey(curve, b)
 }
 
-// fromWeb reads a JSON Web Key.
-func (k *Key) fromWeb(j *JWK, usages []string) (any, error) {
+// fromJWK reads a JSON Web Key.
+func (k *Key) fromJWK(j *JWK, usages []string) (any, error) {
 	kty, crv, alg, use := "EC", k.Algorithm.Curve, "", "sig"
 	switch k.Algorithm.Name {
 	case "ECDSA":
@@ -241,11 +241,11 @@ func (k *Key) exportPair(format string) (Material, error) {
 		}
 		der, err := x509.MarshalPKCS8PrivateKey(k.pair)
 		return material(der, err)
-	case Web:
+	case JWKFormat:
 		if _, ok := PublicPart(k.pair).(*rsa.PublicKey); ok {
 			return Material{JWK: k.webRSA()}, nil
 		}
-		return k.webCurve()
+		return k.curveToJWK()
 	case Raw:
 		if k.Type != Public {
 			return Material{}, invalidAccess("the format raw is for public keys")
@@ -270,8 +270,8 @@ func material(b []byte, err error) (Material, error) {
 	return Material{Bytes: b}, nil
 }
 
-// webCurve makes a JSON Web Key.
-func (k *Key) webCurve() (Material, error) {
+// curveToJWK makes a JSON Web Key.
+func (k *Key) curveToJWK() (Material, error) {
 	j := k.newJWK("OKP")
 	j.Text["crv"] = k.Algorithm.Name
 	switch public := PublicPart(k.pair).(type) {

@@ -64,9 +64,9 @@ func (j *JWK) check(alg, use string, extractable bool, usages []string) error {
 	return nil
 }
 
-// webName returns the name of the key's algorithm in JSON Web Keys (RFC 7518), "" if it has
+// jwkAlgorithm returns the name of the key's algorithm in JSON Web Keys (RFC 7518), "" if it has
 // none.
-func (k *Key) webName() string {
+func (k *Key) jwkAlgorithm() string {
 	bits := strings.TrimPrefix(k.Algorithm.Hash, "SHA-")
 	switch name := k.Algorithm.Name; name {
 	case "HMAC":

@@ -66,13 +66,13 @@ func (k *Key) importRSA(format string, m Material, p *Params, usages []string) e
 			return notSupported("a key of %d primes is not supported", len(private.Primes))
 		}
 		return k.setRSA(private, &private.PublicKey, p.Hash)
-	case Web:
-		return k.importWebRSA(m.JWK, p, usages)
+	case JWKFormat:
+		return k.importRSAFromJWK(m.JWK, p, usages)
 	}
 	return notSupported("a key of %s cannot be imported as %s", p.Name, format)
 }
 
-func (k *Key) importWebRSA(j *JWK, p *Params, usages []string) error {
+func (k *Key) importRSAFromJWK(j *JWK, p *Params, usages []string) error {
 	_, hasPrivate := j.Text["d"]
 	kind, use := Public, "sig"
 	if hasPrivate {
@@ -88,7 +88,7 @@ func (k *Key) importWebRSA(j *JWK, p *Params, usages []string) error {
 		return badData(`the kty of the key must be "RSA"`)
 	}
 	k.Algorithm.Hash = p.Hash
-	if err := j.check(k.webName(), use, k.Extractable, usages); err != nil {
+	if err := j.check(k.jwkAlgorithm(), use, k.Extractable, usages); err != nil {
 		return err
 	}
 	bad := false
@@ -136,7 +136,7 @@ func (k *Key) webRSA() *JWK {
 			j.setBytes(name, n.Bytes())
 		}
 	}
-	j.Text["alg"] = k.webName()
+	j.Text["alg"] = k.jwkAlgorithm()
 	return j
 }
 

@@ -83,7 +83,7 @@ func (k *Key) importSecret(format string, m Material, p *Params, usages []string
 	switch format {
 	case Raw:
 		k.secret = m.Bytes
-	case Web:
+	case JWKFormat:
 		if m.JWK.Text["kty"] != "oct" {
 			return badData(`the kty of the key must be "oct"`)
 		}
@@ -113,8 +113,8 @@ func (k *Key) importSecret(format string, m Material, p *Params, usages []string
 		return badData("an AES key must have 128, 192 or 256 bits, not %d", bits)
 	}
 	k.Algorithm.Length = bits
-	if format == Web {
-		return m.JWK.check(k.webName(), use, k.Extractable, usages)
+	if format == JWKFormat {
+		return m.JWK.check(k.jwkAlgorithm(), use, k.Extractable, usages)
 	}
 	return nil
 }
@@ -123,10 +123,10 @@ func (k *Key) exportSecret(format string) (Material, error) {
 	switch format {
 	case Raw:
 		return Material{Bytes: slices.Clone(k.secret)}, nil
-	case Web:
+	case JWKFormat:
 		j := k.newJWK("oct")
 		j.setBytes("k", k.secret)
-		j.Text["alg"] = k.webName()
+		j.Text["alg"] = k.jwkAlgorithm()
 		return Material{JWK: j}, nil
 	}
 	return Material{}, notSupported("a key of %s cannot be exported as %s", k.Algorithm.Name, format)

@@ -302,10 +302,10 @@ type Material struct {
 
 // The formats of keys.
 const (
-	Raw   = "raw"
-	SPKI  = "spki"
-	PKCS8 = "pkcs8"
-	Web   = "jwk"
+	Raw       = "raw"
+	SPKI      = "spki"
+	PKCS8     = "pkcs8"
+	JWKFormat = "jwk"
 )
 
 // Import makes a key of m, whose bytes it keeps.

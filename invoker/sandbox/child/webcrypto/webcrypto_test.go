@@ -2,6 +2,9 @@ package webcrypto
 
 import (
 	"bytes"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
 	"errors"
 	"testing"
 
@@ -46,7 +49,7 @@ func TestMembers(t *testing.T) {
 func TestImportKeepsNothingOfFailures(t *testing.T) {
 	t.Parallel()
 	for _, name := range names()[4:] {
-		for _, format := range []string{Raw, SPKI, PKCS8, Web} {
+		for _, format := range []string{Raw, SPKI, PKCS8, JWKFormat} {
 			p := &Params{Name: name, Hash: "SHA-256", Curve: "P-256"}
 			m := Material{Bytes: []byte{1}, JWK: &JWK{Text: map[string]string{"kty": "none"}}}
 			if k, err := Import(format, m, p, true, nil); err == nil || k != nil {
@@ -85,5 +88,23 @@ func TestWrapAES(t *testing.T) {
 			}
 			wrapped[i] ^= 1
 		}
+	}
+}
+
+// TestMultiPrimeKey: a key of three primes is refused. An export of it would drop one of them.
+func TestMultiPrimeKey(t *testing.T) {
+	t.Parallel()
+	key, err := rsa.GenerateMultiPrimeKey(rand.Reader, 3, 2048) //nolint:staticcheck // others still have such keys
+	if err != nil {
+		t.Fatalf("GenerateMultiPrimeKey: %v", err)
+	}
+	encoded, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatalf("MarshalPKCS8PrivateKey: %v", err)
+	}
+	_, err = Import(PKCS8, Material{Bytes: encoded}, &Params{Name: "RSA-PSS", Hash: "SHA-256"}, true, []string{"sign"})
+	var failed *Error
+	if !errors.As(err, &failed) || failed.Name != "NotSupportedError" {
+		t.Errorf("Import of a key of three primes: got %v, want a NotSupportedError", err)
 	}
 }
