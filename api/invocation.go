@@ -48,6 +48,13 @@ type Invocation struct {
 	// AllNamespaces is set if the caller may invoke in every namespace of the tenant,
 	// not only in this one.
 	AllNamespaces bool
+	// Early lets Invoke return the handler's answer while the activation still runs,
+	// because promises of ctx.waitUntil have not settled. The end of Invoke's ctx does
+	// not stop it then.
+	Early bool
+	// CheckResult returns why a result is malformed, nil if it is not: the activation
+	// ends as ErrResultInvalid with that text. It may be nil.
+	CheckResult func(result json.RawMessage) error
 	// Callers are the activations that wait for this one by cs.invoke, outermost
 	// first.
 	Callers []Caller

@@ -307,6 +307,7 @@ type RunningJob struct {
 	Queue       string `json:"queue"`
 	Attempt     int    `json:"attempt"`
 	MaxAttempts int    `json:"max_attempts"`
+	CreatedAtMS int64  `json:"created_at_ms"`
 }
 
 // FetchRequest is the body of POST T/jobs:fetch. Queues are searched in order. Zero values:

@@ -31,6 +31,8 @@ type Call struct {
 	// Log receives the log records in order, up to api.MaxLogBytes of text; a
 	// record's Text is the callee's to keep. nil drops them.
 	Log func(wire.LogRecord)
+	// Early lets Run return the handler's answer before the activation has ended.
+	Early bool
 }
 
 // Result is the end of an activation. Value is nil unless Status is success and the handler
@@ -45,6 +47,12 @@ type Result struct {
 	CPU             time.Duration
 	MemoryPeakBytes int64
 	LogsTruncated   bool
+	// RetryAfterMS is the delay that a handler asked for with the retry of its job.
+	RetryAfterMS *int64
+	// Rest, if not nil, waits for the end of the activation and returns its result: this
+	// one is only the handler's answer, Status and Value. It must be called, once, and the
+	// sandbox is in use until it returns. Only a Call with Early has it.
+	Rest func() Result
 }
 
 // run is the state of one Run. Only the goroutine of Run uses it.
@@ -55,6 +63,9 @@ type run struct {
 	host     *hostCalls // made at the first host call
 	logBytes int
 	logsCut  bool
+	answered bool        // the child sent an Answer
+	early    *Result     // the answer, for the caller of Run
+	unlink   func() bool // ends the effect of ctx; false if it has ended
 }
 
 // Run has the child handle one event. It always returns a result: errors of the child are
@@ -64,6 +75,7 @@ type run struct {
 //
 //	Done in time                          as the child reports it
 //	deadline + killGrace without a Done   timeout; the child is killed
+//	an Answer, where call.Early is set    the answer; Result.Rest waits for the end
 //	the child dies                        MemoryLimit, Exception (stack) or SandboxCrash
 //	a frame that must not come            SandboxCrash; the child is killed
 //
@@ -75,28 +87,40 @@ func (s *Sandbox) Run(ctx context.Context, call Call) Result {
 	case !time.Now().Before(call.Deadline):
 		return timedOut()
 	}
-	r := run{Sandbox: s, ctx: ctx, call: &call}
+	r := &run{Sandbox: s, ctx: ctx, call: &call}
 	// The watchdog: reads and writes fail once the child is late. The only failure
 	// is a closed socket, and then they fail as well.
 	_ = s.child.conn.SetDeadline(call.Deadline.Add(killGrace))
-	stop := context.AfterFunc(ctx, func() { s.child.killFor(interruptedFor(ctx)) })
+	r.unlink = context.AfterFunc(ctx, func() { s.child.killFor(interruptedFor(ctx)) })
+	err := r.send()
+	if err != nil {
+		return r.end(r.failed(err))
+	}
 	result := r.handle()
-	if !stop() {
-		s.spent = true // ctx ended: the child is being killed
+	if r.early != nil {
+		answer := *r.early
+		r.early = nil
+		answer.Rest = func() Result { return r.end(r.handle()) }
+		return answer
+	}
+	return r.end(result)
+}
+
+// end frees what the activation held beside its child.
+func (r *run) end(result Result) Result {
+	if !r.unlink() {
+		r.spent = true // ctx ended: the child is being killed
 	}
 	if r.host != nil && !r.host.end() {
-		s.spent = true
+		r.spent = true
 	}
 	result.LogsTruncated = result.LogsTruncated || r.logsCut
 	return result
 }
 
-// handle sends the event and reads frames until the activation has ended. Frames are
+// handle reads frames until the activation has ended, or until r.early is set. Frames are
 // handled one after another; a host call only waits here for room (hostCalls.start).
 func (r *run) handle() Result {
-	if err := r.send(); err != nil {
-		return r.failed(err)
-	}
 	for {
 		kind, payload, err := r.child.frames.Next()
 		if err != nil {
@@ -108,6 +132,11 @@ func (r *run) handle() Result {
 			done, err = wire.ParseDone(payload)
 			if err == nil {
 				return r.done(done)
+			}
+		case wire.KindAnswer:
+			err = r.answer(payload)
+			if err == nil {
+				return Result{}
 			}
 		case wire.KindHostCall:
 			err = r.hostCall(payload)
@@ -124,10 +153,31 @@ func (r *run) handle() Result {
 	}
 }
 
+// answer keeps the handler's answer, which comes once and only if it was asked for.
+func (r *run) answer(payload []byte) error {
+	if !r.call.Early || r.answered {
+		return wire.ErrFrame
+	}
+	r.answered = true
+	done, err := wire.ParseAnswer(payload)
+	if err != nil {
+		return err
+	}
+	result, err := outcome(done)
+	if err == nil && result.Status != api.StatusSuccess {
+		err = wire.ErrFrame // the child knows the limit of a result
+	}
+	r.early = &result
+	return err
+}
+
 // send writes the Invoke frame. Its buffer is kept for the next activation unless it grew
 // large.
 func (r *run) send() error {
 	r.call.Head.DeadlineMS = r.call.Deadline.UnixMilli()
+	if r.call.Early {
+		r.call.Head.Flags |= wire.FlagEarly
+	}
 	frame, err := wire.AppendInvoke(r.frame[:0], &r.call.Head, r.call.Event)
 	if err != nil {
 		return err

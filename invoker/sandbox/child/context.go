@@ -49,6 +49,7 @@ func contextTable() []liveRow {
 				return r.vm.ToValue(max(0, a.head.DeadlineMS-time.Now().UnixMilli()))
 			})
 		}},
+		{"waitUntil", waitUntil},
 		{"instance", contextInstance},
 	}
 }

@@ -33,7 +33,7 @@
 //	31                                  the blob: 1
 //
 // The frames of a child's life, in order: Hello, Assign, Ready; then for each activation
-// one Invoke, any number of Log, HostCall and HostReply, and one Done. A reply may come
+// one Invoke, any number of Log, HostCall and HostReply, at most one Answer, and one Done. A reply may come
 // after the Done of its activation, when the child did not wait for it. Both sides close
 // the socket to end.
 //
@@ -74,6 +74,8 @@ const (
 	KindHostCall  Kind = 7 // child → parent: HostCall
 	KindHostReply Kind = 8 // parent → child: HostReply
 	KindLog       Kind = 9 // child → parent: one or more log records
+
+	KindAnswer Kind = 10 // child → parent: the handler's answer, at most once, before Done
 )
 
 // ErrFrame is returned for bytes that are not of this protocol.
@@ -156,7 +158,15 @@ type InvokeHead struct {
 	// for none. Both are JSON.
 	Job        []byte
 	Checkpoint []byte
+	// Flags are FlagEarly and others.
+	Flags uint8
 }
+
+// Flags of an Invoke frame.
+const (
+	// FlagEarly: the parent takes an Answer before Done.
+	FlagEarly uint8 = 1 << iota
+)
 
 // Outcome is how an activation ended in the child.
 type Outcome uint8
@@ -167,7 +177,17 @@ const (
 	OutcomeUndefined Outcome = 1
 	OutcomeError     Outcome = 2 // error JSON: api.ActivationError
 	OutcomeTimeout   Outcome = 3
+	OutcomeRetry     Outcome = 4 // retry JSON: Retry
 )
+
+// Retry is the body of a Done with OutcomeRetry: the handler of a job's message asked for
+// another attempt. DelayMS, at most MaxRetryDelayMS, replaces the backoff; nil does not.
+type Retry struct {
+	DelayMS *int64 `json:"delay_ms,omitempty"`
+}
+
+// MaxRetryDelayMS bounds Retry.DelayMS: 12 hours.
+const MaxRetryDelayMS = 12 * 60 * 60 * 1000
 
 // Flags of a Done frame.
 const (
