@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/codesous/sous/api"
@@ -208,7 +209,11 @@ func (i *Invoker) execute(ctx context.Context, inv *api.Invocation, res *resolut
 	}
 	answer, err := e.answer(ctx, result)
 	*detached = true
-	unlink()
+	if result.Stream == nil {
+		unlink()
+	} else {
+		answer, err = streaming(answer, err, result.Stream, unlink, stop)
+	}
 	after := context.WithoutCancel(ctx)
 	go func() {
 		defer i.leave()
@@ -272,10 +277,37 @@ func (e *execution) answer(ctx context.Context, result sandbox.Result) (*api.Out
 	return &api.Outcome{Activation: e.i.terminal(e.rec, e.begin, result).Activation}, nil
 }
 
+// streaming adds the stream to an answer. Until the stream has ended, the end of the caller's
+// ctx stops the function; without an answer nobody reads the stream.
+func streaming(answer *api.Outcome, err error, s *sandbox.Stream, unlink func() bool, stop func()) (*api.Outcome, error) {
+	if err != nil {
+		stop()
+		return nil, err
+	}
+	answer.Stream = &linkedStream{s, unlink}
+	return answer, nil
+}
+
+// linkedStream is a stream whose end lets its activation outlive the caller.
+type linkedStream struct {
+	*sandbox.Stream
+
+	unlink func() bool
+}
+
+// Next implements api.Stream.
+func (s *linkedStream) Next(ctx context.Context) ([]byte, bool, error) {
+	chunk, more, err := s.Stream.Next(ctx)
+	if errors.Is(err, io.EOF) {
+		s.unlink()
+	}
+	return chunk, more, err
+}
+
 // checked turns a malformed result into a failure. The answer and the end of one run have the
 // same result, which is checked once.
 func (e *execution) checked(result sandbox.Result) sandbox.Result {
-	if e.inv.CheckResult == nil || result.Status != api.StatusSuccess {
+	if e.inv.CheckResult == nil || result.Stream != nil || result.StreamBytes > 0 || result.Status != api.StatusSuccess {
 		return result
 	}
 	if !e.isChecked {
@@ -363,6 +395,7 @@ func (i *Invoker) call(inv *api.Invocation, res *resolution, rec *activations.Re
 		Event:    inv.Event,
 		Deadline: deadline,
 		Early:    inv.Early,
+		Stream:   inv.Early && inv.Stream,
 		Log:      logs.add,
 		Host: func(ctx context.Context, name string, head, blob []byte) ([]byte, []byte, error) {
 			if i.tracer != nil {

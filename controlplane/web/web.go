@@ -222,6 +222,9 @@ func (a *API) invoke(w http.ResponseWriter, r *http.Request, requestID, rawPath 
 	inv.RequestID = requestID
 	inv.IdempotencyKey = key
 	inv.Early = true
+	// A repeat under an idempotency key gets the record, which has no body of a stream; an
+	// answer to HEAD has none either.
+	inv.Stream = key == "" && r.Method != http.MethodHead
 	var mapped *response
 	inv.CheckResult = func(result json.RawMessage) error {
 		answer, err := mapResult(result)
@@ -256,7 +259,13 @@ func fingerprint(key string, r *http.Request, rawPath string, body []byte) []byt
 // could pretend to be another activation.
 func (a *API) answer(w http.ResponseWriter, r *http.Request, requestID string, outcome *api.Outcome, mapped *response, cors *corsPolicy) error {
 	activation := &outcome.Activation
-	response, err := respond(outcome, mapped)
+	var response response
+	var err error
+	if outcome.Stream != nil {
+		response, err = streamHead(outcome.Stream)
+	} else {
+		response, err = respond(outcome, mapped)
+	}
 	h := w.Header()
 	if err == nil {
 		for name, values := range response.header {
@@ -278,6 +287,9 @@ func (a *API) answer(w http.ResponseWriter, r *http.Request, requestID string, o
 	cors.apply(h)
 	if err != nil {
 		return err
+	}
+	if outcome.Stream != nil {
+		return a.stream(w, r, requestID, &response, outcome.Stream)
 	}
 	response.write(w, r.Method, func(err error) {
 		a.log.Debug("an answer was not delivered", zap.String("request_id", requestID), zap.Error(err))

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io"
 	"os"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/codesous/sous/api"
@@ -33,6 +35,8 @@ type Call struct {
 	Log func(wire.LogRecord)
 	// Early lets Run return the handler's answer before the activation has ended.
 	Early bool
+	// Stream lets Run return an answer that the function streams. It requires Early.
+	Stream bool
 }
 
 // Result is the end of an activation. Value is nil unless Status is success and the handler
@@ -52,10 +56,17 @@ type Result struct {
 	// Rest, if not nil, waits for the end of the activation and returns its result: this
 	// one is only the handler's answer, Status and Value. It must be called, once, and the
 	// sandbox is in use until it returns. Only a Call with Early has it.
-	Rest func() Result
+	Rest func() Result `json:"-"`
+	// Stream is the answer that Rest still produces, nil for one that is whole.
+	Stream *Stream `json:"-"`
+	// StreamBytes is the size of the body that was streamed, and FirstByte the time from
+	// the beginning of the run to its first chunk.
+	StreamBytes int64
+	FirstByte   time.Duration
 }
 
-// run is the state of one Run. Only the goroutine of Run uses it.
+// run is the state of one Run. Only the goroutine of Run, and then that of Rest, uses what is
+// not guarded.
 type run struct {
 	*Sandbox
 	ctx      context.Context // Run's own
@@ -66,6 +77,14 @@ type run struct {
 	answered bool        // the child sent an Answer
 	early    *Result     // the answer, for the caller of Run
 	unlink   func() bool // ends the effect of ctx; false if it has ended
+	began    time.Time
+	stream   *Stream // nil without one
+
+	listening atomic.Bool // the script wants to know when ctx ends
+	signals   sync.Mutex  // guards the fields below
+	over      bool        // the activation has ended
+	broken    bool        // a frame was written in part
+	late      *time.Timer // kills the child after abortGrace
 }
 
 // Run has the child handle one event. It always returns a result: errors of the child are
@@ -87,11 +106,11 @@ func (s *Sandbox) Run(ctx context.Context, call Call) Result {
 	case !time.Now().Before(call.Deadline):
 		return timedOut()
 	}
-	r := &run{Sandbox: s, ctx: ctx, call: &call}
+	r := &run{Sandbox: s, ctx: ctx, call: &call, began: time.Now()}
 	// The watchdog: reads and writes fail once the child is late. The only failure
 	// is a closed socket, and then they fail as well.
 	_ = s.child.conn.SetDeadline(call.Deadline.Add(killGrace))
-	r.unlink = context.AfterFunc(ctx, func() { s.child.killFor(interruptedFor(ctx)) })
+	r.unlink = context.AfterFunc(ctx, r.left)
 	err := r.send()
 	if err != nil {
 		return r.end(r.failed(err))
@@ -108,9 +127,7 @@ func (s *Sandbox) Run(ctx context.Context, call Call) Result {
 
 // end frees what the activation held beside its child.
 func (r *run) end(result Result) Result {
-	if !r.unlink() {
-		r.spent = true // ctx ended: the child is being killed
-	}
+	result = r.settle(result)
 	if r.host != nil && !r.host.end() {
 		r.spent = true
 	}
@@ -138,6 +155,15 @@ func (r *run) handle() Result {
 			if err == nil {
 				return Result{}
 			}
+		case wire.KindStream:
+			err = r.begin(payload)
+			if err == nil {
+				return Result{}
+			}
+		case wire.KindChunk, wire.KindStreamEnd:
+			err = r.chunk(kind, payload)
+		case wire.KindListen:
+			r.listening.Store(true)
 		case wire.KindHostCall:
 			err = r.hostCall(payload)
 		case wire.KindLog:
@@ -177,6 +203,9 @@ func (r *run) send() error {
 	r.call.Head.DeadlineMS = r.call.Deadline.UnixMilli()
 	if r.call.Early {
 		r.call.Head.Flags |= wire.FlagEarly
+	}
+	if r.call.Stream {
+		r.call.Head.Flags |= wire.FlagStream
 	}
 	frame, err := wire.AppendInvoke(r.frame[:0], &r.call.Head, r.call.Event)
 	if err != nil {

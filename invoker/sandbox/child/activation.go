@@ -27,6 +27,11 @@ type activation struct {
 	waited    []*goja.Promise // given to ctx.waitUntil
 	message   *message        // of the job, for the handler queue
 	fetches   bool            // the handler is fetch, which returns a Response
+
+	out            *outStream   // the answer that is streamed; nil without one
+	settledHandler bool         // the handler's promise has settled
+	signal         *abortSignal // of the caller; nil until a script reads it
+	signalObject   *goja.Object
 }
 
 // invoke runs one activation and answers it. An error is the link's, or the parent's end:
@@ -104,10 +109,16 @@ func (a *activation) handle(event []byte) ([]byte, error) {
 	if err == nil {
 		value, err = a.await(value)
 	}
-	if err == nil && r.handlers != nil {
+	if err == nil && r.handlers != nil && a.out == nil {
 		value, err = r.handlers.checked(a, value)
 	}
-	if err == nil {
+	a.settledHandler = true
+	switch {
+	case err != nil:
+		return nil, err
+	case a.out != nil:
+		value, err = a.responded(value)
+	default:
 		value, err = a.answered(value)
 	}
 	if err != nil {
@@ -192,7 +203,7 @@ func (a *activation) await(value goja.Value) (goja.Value, error) {
 			return nil, errStopped
 		case len(a.unhandled) > 0:
 			return nil, &thrown{value: a.unhandled[0].Result(), unhandled: true}
-		case a.loop.empty():
+		case a.loop.empty() && !a.out.blocked():
 			return nil, errUnsettled
 		}
 		if err := a.turn(); err != nil {

@@ -50,6 +50,7 @@ func contextTable() []liveRow {
 			})
 		}},
 		{"waitUntil", waitUntil},
+		{"signal", func(r *realm, a *activation) goja.Value { return a.callerSignal(r) }},
 		{"instance", contextInstance},
 	}
 }

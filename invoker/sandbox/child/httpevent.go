@@ -50,7 +50,7 @@ func (r *realm) requestOf(a *activation, event []byte) goja.Value {
 	var e httpEvent
 	// Another event may have any form: what does not fit is no HTTP event.
 	err := json.Unmarshal(event, &e)
-	q := &request{body: &body{null: true}, headers: &headers{}, redirect: "manual", method: e.RequestContext.HTTP.Method}
+	q := &request{body: &body{null: true}, headers: &headers{}, redirect: "manual", caller: a, method: e.RequestContext.HTTP.Method}
 	if err != nil || e.Version != "2.0" || q.method == "" {
 		q.method, q.url = http.MethodPost, localOrigin+"/"
 		q.body = &body{data: event}

@@ -9,7 +9,7 @@ import (
 	"github.com/codesous/sous/invoker/sandbox/wire"
 )
 
-// maxWaited bounds the promises that an activation gives to ctx.waitUntil.
+// maxWaited bounds the promises that one activation passes to ctx.waitUntil.
 const maxWaited = 1000
 
 // waitUntil makes ctx.waitUntil(promise): the activation ends when the promise has settled,
@@ -37,7 +37,7 @@ func waitUntil(r *realm, a *activation) goja.Value {
 // parent takes it then. An error is the link's. A failure waits for Done: the caller learns of
 // it together with what it left behind.
 func (a *activation) answerEarly(body []byte, failed error) error {
-	if failed != nil || a.head.Flags&wire.FlagEarly == 0 {
+	if failed != nil || a.out != nil && !a.out.collect || a.head.Flags&wire.FlagEarly == 0 {
 		return nil
 	}
 	outcome := wire.OutcomeValue
@@ -53,7 +53,7 @@ func (a *activation) answerEarly(body []byte, failed error) error {
 func (a *activation) settleWaited() error {
 	for i := 0; i < len(a.waited); i++ {
 		p := a.waited[i]
-		for !settled(p) && !a.loop.empty() {
+		for !settled(p) && (!a.loop.empty() || a.out.blocked()) {
 			if a.ctl.cause() != causeNone {
 				return errStopped
 			}

@@ -76,6 +76,14 @@ const (
 	KindLog       Kind = 9 // child → parent: one or more log records
 
 	KindAnswer Kind = 10 // child → parent: the handler's answer, at most once, before Done
+
+	// A streamed answer: stream.go.
+	KindStream    Kind = 11 // child → parent: head StreamHead; an answer begins, at most once
+	KindChunk     Kind = 12 // child → parent: bytes of its body
+	KindStreamEnd Kind = 13 // child → parent: its body is complete
+	KindCredit    Kind = 14 // parent → child: u32, bytes of the body that the child may send
+	KindListen    Kind = 15 // child → parent: the script wants to know that the caller left
+	KindAbort     Kind = 16 // parent → child: the caller left, the child has a moment to end
 )
 
 // ErrFrame is returned for bytes that are not of this protocol.
@@ -166,6 +174,8 @@ type InvokeHead struct {
 const (
 	// FlagEarly: the parent takes an Answer before Done.
 	FlagEarly uint8 = 1 << iota
+	// FlagStream: the parent takes a streamed answer.
+	FlagStream
 )
 
 // Outcome is how an activation ended in the child.

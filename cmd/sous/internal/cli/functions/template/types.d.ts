@@ -25,12 +25,23 @@ interface Cs {
    * @throws {InvokeError} if the function failed, with its `activationId`
    */
   invoke<T = any>(name: string, event?: unknown, options?: InvokeOptions): Promise<T>;
+  /**
+   * Begins the answer, which goes out as it is written. The handler then returns nothing; the
+   * answer ends with it, or with close.
+   */
+  respond(status?: number, headers?: HeadersInit): AnswerWriter;
   /** The job that this activation is an attempt of, for asynchronous invocations. */
   readonly job: CsJob;
   /** Cadence: activities, and workflows. Capability for workflows: `cadence`. */
   readonly cadence: CsCadence;
   /** Secrets of the namespace. Capability: `secrets`. */
   readonly secrets: CsSecrets;
+}
+
+interface AnswerWriter {
+  /** Resolves when the chunk is on its way: await it, so that a slow client slows the function down. Rejects when the client has left. */
+  write(chunk: string | ArrayBuffer | ArrayBufferView): Promise<void>;
+  close(): void;
 }
 
 /** An error of the platform. `code` is for programs, `message` for people. */
@@ -309,6 +320,8 @@ interface Context {
   remainingMs(): number;
   /** Lets the activation end when the promise has settled, although its answer goes out before. */
   waitUntil(promise: Promise<unknown>): void;
+  /** Aborts when the caller leaves before the answer is complete. */
+  readonly signal: AbortSignal;
   /**
    * The global scope that serves the activation. With isolation "instance" it serves many:
    * module variables persist between them.
