@@ -278,7 +278,7 @@ func (e *execution) answer(ctx context.Context, result sandbox.Result) (*api.Out
 }
 
 // streaming adds the stream to an answer. Until the stream has ended, the end of the caller's
-// ctx stops the function; without an answer nobody reads the stream.
+// ctx stops the function; without an answer the stream has no reader.
 func streaming(answer *api.Outcome, err error, s *sandbox.Stream, unlink func() bool, stop func()) (*api.Outcome, error) {
 	if err != nil {
 		stop()

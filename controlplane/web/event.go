@@ -1,6 +1,7 @@
 package web
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"net"
@@ -25,8 +26,10 @@ import (
 //
 // A body of text is a string, any other base64 (isText). The JSON is appended by hand into
 // one buffer of about the right size: this is the hot path of every call.
-func eventOf(r *http.Request, rawPath, path string, body []byte) json.RawMessage {
-	size := 512 + 3*len(r.RequestURI) + base64.StdEncoding.EncodedLen(len(body))
+//
+// cloud is the CloudEvent that the request carries, nil for none: the member cloudEvent.
+func eventOf(r *http.Request, rawPath, path string, body []byte, cloud json.RawMessage) json.RawMessage {
+	size := 512 + len(cloud) + 3*len(r.RequestURI) + base64.StdEncoding.EncodedLen(len(body))
 	for name, values := range r.Header {
 		for _, value := range values {
 			size += len(name) + len(value) + len(`"":"",`)
@@ -53,6 +56,9 @@ func eventOf(r *http.Request, rawPath, path string, body []byte) json.RawMessage
 	b = api.AppendJSONString(b, r.Header.Get("User-Agent"))
 	b = append(b, `}},"path":`...)
 	b = api.AppendJSONString(b, path)
+	if cloud != nil {
+		b = append(append(b, `,"cloudEvent":`...), cloud...)
+	}
 	if isText(r.Header.Get("Content-Type"), body) {
 		b = append(b, `,"body":`...)
 		b = api.AppendJSONString(b, string(body))
@@ -63,7 +69,7 @@ func eventOf(r *http.Request, rawPath, path string, body []byte) json.RawMessage
 	return append(b, `","isBase64Encoded":true}`...)
 }
 
-// isText reports whether a body arrives as text: it is UTF-8, and its type is not that of
+// isText reports whether a body arrives as text: it is UTF-8 without control characters, and its type is not that of
 // bytes. A body without a type is judged by its bytes.
 func isText(contentType string, body []byte) bool {
 	if len(body) == 0 {
@@ -82,8 +88,12 @@ func isText(contentType string, body []byte) bool {
 			return false
 		}
 	}
-	return utf8.Valid(body)
+	return utf8.Valid(body) && !bytes.ContainsFunc(body, isControl)
 }
+
+// isControl reports whether c is a control character that text does not have. JSON needs six
+// bytes for one, so bodies of them are smaller in base64.
+func isControl(c rune) bool { return c < ' ' && !strings.ContainsRune("\t\n\r\b\f", c) }
 
 // sourceIP returns the address of the connection. Forwarded headers are left to the
 // function, since any client can send them.

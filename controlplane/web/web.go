@@ -218,7 +218,11 @@ func (a *API) invoke(w http.ResponseWriter, r *http.Request, requestID, rawPath 
 	if err != nil {
 		return nil, nil, err
 	}
-	inv.Event = eventOf(r, rawPath, t.path, body)
+	cloud, err := cloudEventOf(r, body)
+	if err != nil {
+		return nil, nil, err
+	}
+	inv.Event = eventOf(r, rawPath, t.path, body, cloud)
 	inv.RequestID = requestID
 	inv.IdempotencyKey = key
 	inv.Early = true

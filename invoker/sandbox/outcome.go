@@ -105,11 +105,11 @@ func thrown(body []byte) (Result, error) {
 
 // retried is the result of an activation that asked for another attempt of its job.
 func retried(body []byte) (Result, error) {
-	var asked wire.Retry
+	var asked api.MessageRetry
 	if err := json.Unmarshal(body, &asked); err != nil {
 		return Result{}, fmt.Errorf("%w: retry: %w", wire.ErrFrame, err)
 	}
-	if ms := asked.DelayMS; ms != nil && (*ms < 0 || *ms > wire.MaxRetryDelayMS) {
+	if ms := asked.DelayMS; ms != nil && (*ms < 0 || *ms > api.MaxMessageRetryMS) {
 		return Result{}, fmt.Errorf("%w: a retry after %d ms", wire.ErrFrame, *ms)
 	}
 	result := failure(api.ErrException, "the handler asked for a retry of the message")

@@ -65,8 +65,8 @@ type Result struct {
 	FirstByte   time.Duration
 }
 
-// run is the state of one Run. Only the goroutine of Run, and then that of Rest, uses what is
-// not guarded.
+// run is the state of one Run. Only the goroutine of Run, and then that of Rest, uses the
+// fields that are not guarded.
 type run struct {
 	*Sandbox
 	ctx      context.Context // Run's own
@@ -162,7 +162,7 @@ func (r *run) handle() Result {
 			}
 		case wire.KindChunk, wire.KindStreamEnd:
 			err = r.chunk(kind, payload)
-		case wire.KindListen:
+		case wire.KindAbort:
 			r.listening.Store(true)
 		case wire.KindHostCall:
 			err = r.hostCall(payload)
@@ -185,7 +185,7 @@ func (r *run) answer(payload []byte) error {
 		return wire.ErrFrame
 	}
 	r.answered = true
-	done, err := wire.ParseAnswer(payload)
+	done, err := wire.ParseDone(payload)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,10 @@ import (
 // be told. Then its child is killed.
 const abortGrace = time.Second
 
+// creditStep is the number of bytes that the client has read before they are granted to the
+// child. It bounds the Credit frames that can wait for the child.
+const creditStep = wire.StreamWindow / 4
+
 // Stream is an answer that the child still produces. Between the goroutine that reads the
 // child's frames and the one that calls Next it holds at most wire.StreamWindow bytes. It
 // implements api.Stream.
@@ -45,7 +49,7 @@ func newStream(payload []byte, began time.Time, grant func(uint32)) (*Stream, er
 	if err != nil {
 		return nil, err
 	}
-	if len(blob) > 0 || s.head.Status < 200 || s.head.Status > 599 || len(s.head.Headers) > wire.MaxStreamHeaders {
+	if len(blob) > 0 || s.head.Status < 200 || s.head.Status > 599 || len(s.head.Headers) > wire.MaxFetchHeaders {
 		return nil, fmt.Errorf("%w: the head of a stream", wire.ErrFrame)
 	}
 	return s, nil
@@ -142,7 +146,7 @@ func (s *Stream) returned() {
 	s.read += s.taken
 	s.taken = 0
 	n := 0
-	if s.read >= wire.CreditStep && !s.ended {
+	if s.read >= creditStep && !s.ended {
 		n, s.read = s.read, 0
 		s.held -= n
 	}

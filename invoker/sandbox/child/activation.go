@@ -203,7 +203,7 @@ func (a *activation) await(value goja.Value) (goja.Value, error) {
 			return nil, errStopped
 		case len(a.unhandled) > 0:
 			return nil, &thrown{value: a.unhandled[0].Result(), unhandled: true}
-		case a.loop.empty() && !a.out.blocked():
+		case a.loop.empty() && !a.out.blocked() && !a.listens():
 			return nil, errUnsettled
 		}
 		if err := a.turn(); err != nil {

@@ -139,7 +139,7 @@ func (*retryRequest) Error() string { return "the handler asked for a retry of t
 
 // body is the body of the Done frame.
 func (q *retryRequest) body() []byte {
-	raw, _ := json.Marshal(wire.Retry{DelayMS: q.delayMS}) // a number always encodes
+	raw, _ := json.Marshal(api.MessageRetry{DelayMS: q.delayMS}) // a number always encodes
 	return raw
 }
 
@@ -202,7 +202,7 @@ func (r *realm) retryDelay(options goja.Value) *int64 {
 		return nil
 	}
 	seconds := v.ToFloat()
-	if !(seconds >= 0 && seconds <= wire.MaxRetryDelayMS/1000) {
+	if !(seconds >= 0 && seconds <= api.MaxMessageRetryMS/1000) {
 		panic(r.newNamedError("RangeError", "retry: delaySeconds must be from 0 to 43200"))
 	}
 	ms := int64(seconds * 1000)

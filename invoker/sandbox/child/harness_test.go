@@ -196,9 +196,9 @@ func (p *parent) finish() outcome {
 				p.write(wire.AppendHostReply(nil, *reply))
 			}
 		case wire.KindAnswer:
-			d, err := wire.ParseAnswer(payload)
+			d, err := wire.ParseDone(payload)
 			if err != nil {
-				p.t.Fatalf("wire.ParseAnswer: %v", err)
+				p.t.Fatalf("wire.ParseDone: %v", err)
 			}
 			p.answers = append(p.answers, string(d.Body))
 		case wire.KindDone:

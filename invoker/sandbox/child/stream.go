@@ -43,7 +43,7 @@ func (a *activation) openStream(head *response) (*outStream, error) {
 	if s.collect {
 		return s, nil
 	}
-	if len(head.headers.list) > wire.MaxStreamHeaders {
+	if len(head.headers.list) > wire.MaxFetchHeaders {
 		return nil, &refusedResult{api.ErrResultInvalid, "a streamed answer has at most 256 headers"}
 	}
 	wireHead := wire.StreamHead{Status: head.status, Headers: head.headers.list}
@@ -312,6 +312,12 @@ func (a *activation) signalled(f frame) error {
 	return r.run(func() { a.signal.abort(r, a.signalObject, reason) })
 }
 
+// listens reports whether the script may be told that the caller leaves: a promise that waits
+// for it can settle.
+func (a *activation) listens() bool {
+	return a.signal != nil && !a.signal.aborted && a.head.Flags&wire.FlagEarly != 0
+}
+
 // callerSignal returns the AbortSignal that aborts when the caller leaves. The parent waits
 // for the script only if it has asked for the signal.
 func (a *activation) callerSignal(r *realm) goja.Value {
@@ -319,7 +325,7 @@ func (a *activation) callerSignal(r *realm) goja.Value {
 		a.signal = &abortSignal{}
 		a.signalObject = signalClass().instance(r, a.signal)
 		if r.act == a && a.head.Flags&wire.FlagEarly != 0 {
-			_ = a.server.link.send(func(dst []byte) ([]byte, error) { return wire.AppendSignal(dst, wire.KindListen) })
+			_ = a.server.link.send(func(dst []byte) ([]byte, error) { return wire.AppendSignal(dst, wire.KindAbort) })
 		}
 	}
 	return a.signalObject

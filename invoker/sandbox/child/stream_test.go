@@ -45,7 +45,7 @@ func (p *parent) receive(grant func(r *received) int) *received {
 			}
 		case wire.KindStreamEnd:
 			r.ended = true
-		case wire.KindListen:
+		case wire.KindAbort:
 		case wire.KindLog:
 			_ = wire.ParseLog(payload, func(l wire.LogRecord) { r.logs = append(r.logs, string(l.Text)) })
 		case wire.KindDone:
@@ -92,7 +92,7 @@ func TestStreamedAnswers(t *testing.T) {
 					unread := 0
 					r := p.receive(func(r *received) int { // as the parent does, in steps
 						n := len(r.body) - unread
-						if n < wire.CreditStep {
+						if n < wire.StreamWindow/4 {
 							return 0
 						}
 						unread = len(r.body)
@@ -167,10 +167,11 @@ func TestStreamsFail(t *testing.T) {
 func TestCallerLeaves(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ source, log string }{
-		"request.signal": {`{ async fetch(q) { const s = q.signal; cs.respond(200).write("a"); await new Promise((r) => { s.onabort = r; setTimeout(r, 60000) }); console.log(s.aborted, s.reason.name) } }`, "true AbortError"},
-		"ctx.signal":     {`async (e, c) => { const s = c.signal; cs.respond(200).write("a"); await new Promise((r) => { s.onabort = r; setTimeout(r, 60000) }); console.log(s === c.signal, s.aborted) }`, "true true"},
-		"write":          {`async () => { const w = cs.respond(200); try { for (;;) await w.write(new Uint8Array(100000)) } catch (e) { console.log(e.name) } }`, "AbortError"},
-		"stream":         {`() => new Response(new ReadableStream({ async pull(c) { await new Promise((r) => setTimeout(r, 1)); c.enqueue(new Uint8Array(1)) }, cancel(e) { console.log("cancelled", e.name) } }))`, "cancelled AbortError"},
+		"request.signal":  {`{ async fetch(q) { const s = q.signal; cs.respond(200).write("a"); await new Promise((r) => { s.onabort = r; setTimeout(r, 60000) }); console.log(s.aborted, s.reason.name) } }`, "true AbortError"},
+		"ctx.signal":      {`async (e, c) => { const s = c.signal; cs.respond(200).write("a"); await new Promise((r) => { s.onabort = r; setTimeout(r, 60000) }); console.log(s === c.signal, s.aborted) }`, "true true"},
+		"write":           {`async () => { const w = cs.respond(200); try { for (;;) await w.write(new Uint8Array(100000)) } catch (e) { console.log(e.name) } }`, "AbortError"},
+		"only the signal": {`{ async fetch(q) { const s = q.signal; cs.respond(200).write("a"); await new Promise((r) => { s.onabort = r; }); console.log("gone") } }`, "gone"},
+		"stream":          {`() => new Response(new ReadableStream({ async pull(c) { await new Promise((r) => setTimeout(r, 1)); c.enqueue(new Uint8Array(1)) }, cancel(e) { console.log("cancelled", e.name) } }))`, "cancelled AbortError"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -111,21 +111,15 @@ func ParseDone(payload []byte) (Done, error) {
 	}, nil
 }
 
-// AppendAnswer appends an Answer frame: u8 Outcome, Body. Only OutcomeValue and
+// AppendAnswer appends an Answer frame, which ParseDone reads. Only OutcomeValue and
 // OutcomeUndefined are answers.
 func AppendAnswer(dst []byte, outcome Outcome, body []byte) ([]byte, error) {
-	dst, at := begin(dst, KindAnswer)
-	dst = append(dst, byte(outcome))
-	dst = append(dst, body...)
-	return end(dst, at)
-}
-
-// ParseAnswer reads an Answer payload as the Done that it stands for. Body aliases payload.
-func ParseAnswer(payload []byte) (Done, error) {
-	if len(payload) < 1 || payload[0] > byte(OutcomeUndefined) {
-		return Done{}, ErrFrame
+	at := len(dst)
+	dst, err := AppendDone(dst, Done{Outcome: outcome, Body: body})
+	if err == nil {
+		dst[at+4] = byte(KindAnswer)
 	}
-	return Done{Outcome: Outcome(payload[0]), Body: payload[1:]}, nil
+	return dst, err
 }
 
 // AppendHostCall appends a HostCall frame.

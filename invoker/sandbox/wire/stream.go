@@ -6,16 +6,12 @@ import "encoding/binary"
 // sends no more until the parent grants a Credit, which it does as the client reads: so
 // neither side holds more than the window, however slow the client is.
 const (
-	StreamWindow     = 256 << 10
-	MaxChunk         = 64 << 10
-	MaxStreamHeaders = 256
+	StreamWindow = 256 << 10
+	MaxChunk     = 64 << 10
 )
 
-// CreditStep is the number of read bytes that the parent collects before it grants them, in
-// bytes. It bounds the Credit frames that can wait for the child.
-const CreditStep = StreamWindow / 4
-
-// StreamHead begins a streamed answer. Status is from 200 to 599.
+// StreamHead begins a streamed answer. Status is from 200 to 599, and there are at most
+// MaxFetchHeaders headers.
 type StreamHead struct {
 	Status  int         `json:"status"`
 	Headers [][2]string `json:"headers"`
@@ -30,7 +26,7 @@ func AppendChunk(dst, data []byte) ([]byte, error) {
 	return end(append(dst, data...), at)
 }
 
-// AppendSignal appends a frame without a payload: StreamEnd, Listen or Abort.
+// AppendSignal appends a frame without a payload: StreamEnd or Abort.
 func AppendSignal(dst []byte, kind Kind) ([]byte, error) {
 	dst, at := begin(dst, kind)
 	return end(dst, at)

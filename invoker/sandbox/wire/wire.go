@@ -33,7 +33,8 @@
 //	31                                  the blob: 1
 //
 // The frames of a child's life, in order: Hello, Assign, Ready; then for each activation
-// one Invoke, any number of Log, HostCall and HostReply, at most one Answer, and one Done. A reply may come
+// one Invoke, any number of Log, HostCall and HostReply, at most one Answer or streamed answer
+// (Stream, any number of Chunk and Credit, StreamEnd), and one Done. A reply may come
 // after the Done of its activation, when the child did not wait for it. Both sides close
 // the socket to end.
 //
@@ -75,15 +76,16 @@ const (
 	KindHostReply Kind = 8 // parent → child: HostReply
 	KindLog       Kind = 9 // child → parent: one or more log records
 
-	KindAnswer Kind = 10 // child → parent: the handler's answer, at most once, before Done
+	KindAnswer Kind = 10 // child → parent: the handler's answer as a Done without figures, at most once
 
 	// A streamed answer: stream.go.
 	KindStream    Kind = 11 // child → parent: head StreamHead; an answer begins, at most once
 	KindChunk     Kind = 12 // child → parent: bytes of its body
 	KindStreamEnd Kind = 13 // child → parent: its body is complete
 	KindCredit    Kind = 14 // parent → child: u32, bytes of the body that the child may send
-	KindListen    Kind = 15 // child → parent: the script wants to know that the caller left
-	KindAbort     Kind = 16 // parent → child: the caller left, the child has a moment to end
+	// KindAbort, child → parent: the script wants to know that the caller left; parent →
+	// child: the caller left, and the child has a moment to end.
+	KindAbort Kind = 15
 )
 
 // ErrFrame is returned for bytes that are not of this protocol.
@@ -187,17 +189,8 @@ const (
 	OutcomeUndefined Outcome = 1
 	OutcomeError     Outcome = 2 // error JSON: api.ActivationError
 	OutcomeTimeout   Outcome = 3
-	OutcomeRetry     Outcome = 4 // retry JSON: Retry
+	OutcomeRetry     Outcome = 4 // retry JSON: api.MessageRetry
 )
-
-// Retry is the body of a Done with OutcomeRetry: the handler of a job's message asked for
-// another attempt. DelayMS, at most MaxRetryDelayMS, replaces the backoff; nil does not.
-type Retry struct {
-	DelayMS *int64 `json:"delay_ms,omitempty"`
-}
-
-// MaxRetryDelayMS bounds Retry.DelayMS: 12 hours.
-const MaxRetryDelayMS = 12 * 60 * 60 * 1000
 
 // Flags of a Done frame.
 const (

@@ -392,6 +392,8 @@ interface HttpEvent {
   /** Text, or base64 for a body that is not UTF-8 or has a binary type. */
   body?: string;
   isBase64Encoded: boolean;
+  /** The CloudEvent that the request carries. */
+  cloudEvent?: { specversion: string; id: string; source: string; type: string; data?: any; data_base64?: string; [attribute: string]: any };
   /** The body as text. */
   text(): Promise<string>;
   /** The body, parsed. */
