@@ -102,7 +102,7 @@ func TestWebEvent(t *testing.T) {
 			if !inv.Early || inv.CheckResult == nil || inv.CheckResult([]byte(`{"statusCode":"x"}`)) == nil {
 				t.Error("want an invocation with Early and a check of its result")
 			}
-			inv.Early, inv.CheckResult = false, nil
+			inv.Early, inv.Stream, inv.CheckResult = false, false, nil
 			meta := api.Invocation{
 				Tenant: h.tenant, Namespace: "payments", Function: "hello", Ref: api.Ref{Alias: "prod"},
 				Trigger: api.Trigger{Type: "http"}, Principal: api.Principal{Sub: "local", Roles: []string{"admin"}},
