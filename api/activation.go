@@ -79,6 +79,7 @@ type ActivationError struct {
 const (
 	MaxResultBytes       = 6 << 20
 	MaxStoredResultBytes = 256 << 10
+	MaxStreamBytes       = 256 << 20 // of a streamed answer
 	MaxInlineResultBytes = 4 << 10
 	MaxErrorMessageBytes = 64 << 10
 	MaxErrorStackBytes   = 8 << 10
@@ -97,7 +98,8 @@ const (
 // queued for a retry, Error describes why the last attempt failed.
 //
 // Result is absent while the function runs, if the handler returned undefined, and in
-// lists. If ResultTruncated is set, Result is a JSON string with the first
+// lists. Of a streamed answer it has the status and the headers; StreamBytes is the size of
+// its body, and FirstByteMS the time to the first of them. If ResultTruncated is set, Result is a JSON string with the first
 // MaxStoredResultBytes of the result's text.
 type Activation struct {
 	ActivationID    string           `json:"activation_id"`
@@ -121,6 +123,8 @@ type Activation struct {
 	ColdStart       bool             `json:"cold_start"`
 	CPUMS           float64          `json:"cpu_ms"`
 	MemoryPeakBytes int64            `json:"memory_peak_bytes"`
+	StreamBytes     int64            `json:"stream_bytes,omitempty"`
+	FirstByteMS     float64          `json:"first_byte_ms,omitempty"`
 	Error           *ActivationError `json:"error"`
 }
 

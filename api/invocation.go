@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -48,6 +49,17 @@ type Invocation struct {
 	// AllNamespaces is set if the caller may invoke in every namespace of the tenant,
 	// not only in this one.
 	AllNamespaces bool
+	// Early lets Invoke return the handler's answer while the activation still runs,
+	// because promises of ctx.waitUntil have not settled. The end of Invoke's ctx does
+	// not stop it then.
+	Early bool
+	// Stream lets Invoke return an answer that the function streams (Outcome.Stream). It
+	// requires Early. The end of Invoke's ctx stops the function until the answer has
+	// ended.
+	Stream bool
+	// CheckResult returns why a result is malformed, nil if it is not: the activation
+	// ends as ErrResultInvalid with that text. It may be nil.
+	CheckResult func(result json.RawMessage) error
 	// Callers are the activations that wait for this one by cs.invoke, outermost
 	// first.
 	Callers []Caller
@@ -91,9 +103,26 @@ const (
 // Outcome is a terminal activation as its caller sees it. Activation.Result is complete,
 // up to MaxResultBytes, unless the outcome is a replay whose stored result is truncated.
 // Replayed means that an earlier call with the same idempotency key ran.
+//
+// If Stream is not nil, the activation still produces its answer, and Activation.Result is
+// empty. The caller reads the stream to its end, or ends the ctx of Invoke.
 type Outcome struct {
 	Activation Activation
 	Replayed   bool
+	Stream     Stream
+}
+
+// Stream is an answer that is still produced.
+type Stream interface {
+	// Head returns the status, 200 to 599, and the headers as the function set them.
+	Head() (status int, headers [][2]string)
+	// Next waits for the next chunk; more reports whether another one is there already. A
+	// call tells that the chunk before was delivered. Errors: io.EOF at the end of a
+	// complete answer, ctx's; any other means that the answer is not complete.
+	Next(ctx context.Context) (chunk []byte, more bool, err error)
+	// OnFailure has f called if the answer will not be complete, from any goroutine, until
+	// OnFailure(nil) has returned.
+	OnFailure(f func())
 }
 
 // Queued is the response to an asynchronous invocation. A repeat has the current status

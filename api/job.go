@@ -307,7 +307,17 @@ type RunningJob struct {
 	Queue       string `json:"queue"`
 	Attempt     int    `json:"attempt"`
 	MaxAttempts int    `json:"max_attempts"`
+	CreatedAtMS int64  `json:"created_at_ms"`
 }
+
+// MessageRetry is the wish of a function that its job is tried again. DelayMS, at most
+// MaxMessageRetryMS, replaces the backoff; nil does not.
+type MessageRetry struct {
+	DelayMS *int64 `json:"delay_ms,omitempty"`
+}
+
+// MaxMessageRetryMS bounds MessageRetry.DelayMS: 12 hours.
+const MaxMessageRetryMS = 12 * 60 * 60 * 1000
 
 // FetchRequest is the body of POST T/jobs:fetch. Queues are searched in order. Zero values:
 // Count 1, LeaseMS DefaultLeaseMS, WaitMS no wait.

@@ -61,21 +61,21 @@ func TestWebEvent(t *testing.T) {
 			`{"version":"2.0","routeKey":"$default","rawPath":"TARGET","rawQueryString":"","cookies":[],
 			  "headers":{"host":"localhost:8080"},"queryStringParameters":{},
 			  "requestContext":{"http":{"method":"GET","path":"TARGET","sourceIp":"127.0.0.1","userAgent":""}},
-			  "path":"/","body":"","isBase64Encoded":true}`,
+			  "path":"/","body":"","isBase64Encoded":false}`,
 		},
 		"a trailing slash, another method, a chunked body": {
 			"PROPFIND " + h.web("/") + " HTTP/1.1\r\n" + head + "Transfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n",
 			`{"version":"2.0","routeKey":"$default","rawPath":"TARGET/","rawQueryString":"","cookies":[],
 			  "headers":{"host":"localhost:8080"},"queryStringParameters":{},
 			  "requestContext":{"http":{"method":"PROPFIND","path":"TARGET/","sourceIp":"127.0.0.1","userAgent":""}},
-			  "path":"/","body":"aGk=","isBase64Encoded":true}`,
+			  "path":"/","body":"hi","isBase64Encoded":false}`,
 		},
 		"the absolute form": {
 			"GET http://localhost:8080" + h.web("/x?y=1") + " HTTP/1.1\r\n" + head + "\r\n",
 			`{"version":"2.0","routeKey":"$default","rawPath":"TARGET/x","rawQueryString":"y=1","cookies":[],
 			  "headers":{"host":"localhost:8080"},"queryStringParameters":{"y":"1"},
 			  "requestContext":{"http":{"method":"GET","path":"TARGET/x","sourceIp":"127.0.0.1","userAgent":""}},
-			  "path":"/x","body":"","isBase64Encoded":true}`,
+			  "path":"/x","body":"","isBase64Encoded":false}`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -99,6 +99,10 @@ func TestWebEvent(t *testing.T) {
 				t.Error("no request id")
 			}
 			inv.RequestID = ""
+			if !inv.Early || inv.CheckResult == nil || inv.CheckResult([]byte(`{"statusCode":"x"}`)) == nil {
+				t.Error("want an invocation with Early and a check of its result")
+			}
+			inv.Early, inv.Stream, inv.CheckResult = false, false, nil
 			meta := api.Invocation{
 				Tenant: h.tenant, Namespace: "payments", Function: "hello", Ref: api.Ref{Alias: "prod"},
 				Trigger: api.Trigger{Type: "http"}, Principal: api.Principal{Sub: "local", Roles: []string{"admin"}},

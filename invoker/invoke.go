@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/codesous/sous/api"
@@ -39,9 +40,13 @@ func (i *Invoker) invoke(ctx context.Context, inv *api.Invocation) (*api.Outcome
 	if err := i.begin(inv); err != nil {
 		return nil, i.metrics.refuse(inv, false, err)
 	}
-	defer i.active.Done()
 	i.metrics.inFlight.Inc()
-	defer i.metrics.inFlight.Dec()
+	detached := false // the activation outlives this call, which returns its answer
+	defer func() {
+		if !detached {
+			i.leave()
+		}
+	}()
 	if err := i.runnable(inv); err != nil {
 		return nil, i.metrics.refuse(inv, false, err)
 	}
@@ -72,16 +77,26 @@ func (i *Invoker) invoke(ctx context.Context, inv *api.Invocation) (*api.Outcome
 	if err != nil {
 		return nil, i.metrics.refuse(inv, true, err)
 	}
-	defer release()
+	defer func() {
+		if !detached {
+			release()
+		}
+	}()
 	begin, began := i.store.NowMS(), time.Now()
 	box, err := i.acquireSandbox(ctx, inv, program)
 	switch {
 	case api.ErrorCode(err) == api.CodeValidationSource:
-		return i.execute(ctx, inv, res, begin, unusable(err, began, release))
+		return i.execute(ctx, inv, res, begin, unusable(err, began, release), &detached)
 	case err != nil:
 		return nil, i.metrics.refuse(inv, true, err)
 	}
-	return i.execute(ctx, inv, res, begin, i.attemptIn(box, began, release))
+	return i.execute(ctx, inv, res, begin, i.attemptIn(box, began, release), &detached)
+}
+
+// leave ends what begin and the gauge of running invocations count.
+func (i *Invoker) leave() {
+	i.metrics.inFlight.Dec()
+	i.active.Done()
 }
 
 // acquireSlot takes a slot under the version's concurrency limit.
@@ -137,11 +152,7 @@ func (i *Invoker) attemptIn(box *sandbox.Sandbox, began time.Time, release func(
 // unusable returns an attempt that fails with a sandbox's refusal of published source.
 // That is a failure of the function, and is recorded as one.
 func unusable(source error, began time.Time, release func()) attempt {
-	message := source.Error()
-	var coded *api.Error
-	if errors.As(source, &coded) {
-		message = coded.Message
-	}
+	message := messageOf(source)
 	result := sandbox.Result{
 		Status: api.StatusError,
 		Error:  &api.ActivationError{Type: api.ErrException, Message: message, Code: string(api.CodeValidationSource)},
@@ -155,17 +166,12 @@ func unusable(source error, began time.Time, release func()) attempt {
 }
 
 // execute runs inv and records it. The attempt's resources are freed as soon as the
-// sandbox has answered.
-func (i *Invoker) execute(ctx context.Context, inv *api.Invocation, res *resolution, begin int64, a attempt) (*api.Outcome, error) {
-	timeout := time.Duration(res.Version.Config.TimeoutMS) * time.Millisecond
-	if inv.MaxTimeout > 0 {
-		timeout = min(timeout, inv.MaxTimeout)
-	}
-	deadline := i.store.Now().Add(timeout)
-	if !inv.Deadline.IsZero() && inv.Deadline.Before(deadline) {
-		deadline = inv.Deadline
-	}
-	rec := newRecord(inv, res, begin, deadline.UnixMilli(), a.cold)
+// sandbox has answered. detached is set if the activation goes on when execute returns; it
+// then calls leave when it has ended.
+func (i *Invoker) execute(ctx context.Context, inv *api.Invocation, res *resolution, begin int64, a attempt, detached *bool) (*api.Outcome, error) {
+	deadline := i.deadline(inv, res)
+	e := execution{i: i, inv: inv, begin: begin, attempt: a, rec: newRecord(inv, res, begin, deadline.UnixMilli(), a.cold)}
+	rec := e.rec
 	derived := inv.IdempotencyKey != "" || inv.ActivationID != ""
 	if derived {
 		// The id is derived: only the caller that writes the record first may run.
@@ -176,35 +182,170 @@ func (i *Invoker) execute(ctx context.Context, inv *api.Invocation, res *resolut
 			return i.replayed(inv, true, out, err)
 		}
 	}
-	runCtx, stop := context.WithCancel(ctx)
-	defer stop()
+	runCtx, stop, unlink := e.runContext(ctx)
 	// Registered before the record is visible, where possible, so that no cancel is missed.
-	defer i.running.add(rec.Tenant, rec.ActivationID, stop)()
-	logs := newLogSink(i.life, i.logs, rec.Tenant, rec.ActivationID, rec.Attempt)
-	var visible *visibility
+	remove := i.running.add(rec.Tenant, rec.ActivationID, stop)
+	defer func() {
+		if !*detached {
+			remove()
+			stop()
+		}
+	}()
+	e.logs = newLogSink(i.life, i.logs, rec.Tenant, rec.ActivationID, rec.Attempt)
 	if !derived {
 		// The id is random: no other call can hold it, so the record can wait.
-		visible = newVisibility(func() error { return i.recorder.start(ctx, rec) })
-		logs.ready = visible.Ensure
+		e.visible = newVisibility(func() error { return i.recorder.start(ctx, rec) })
+		e.logs.ready = e.visible.Ensure
 	}
 	if inv.Started != nil {
 		inv.Started()
 	}
-	call, sc := i.call(inv, res, rec, deadline, logs, a.box)
-	sc.Record = visible
+	var call sandbox.Call
+	call, e.scope = i.call(inv, res, rec, deadline, e.logs, a.box)
+	e.scope.Record = e.visible
 	result := a.run(runCtx, call)
-	result.Error = sc.secrets.Failure(result.Error)
-	sc.keepSecrets(a.box)
-	sc.Nested.End()
-	a.release()
+	if result.Rest == nil {
+		return e.finish(ctx, result)
+	}
+	answer, err := e.answer(ctx, result)
+	*detached = true
+	if result.Stream == nil {
+		unlink()
+	} else {
+		answer, err = streaming(answer, err, result.Stream, unlink, stop)
+	}
+	after := context.WithoutCancel(ctx)
+	go func() {
+		defer i.leave()
+		defer stop()
+		defer remove()
+		_, _ = e.finish(after, result.Rest()) // finish has logged the error
+	}()
+	return answer, err
+}
 
-	final, took := i.terminal(rec, begin, result), time.Since(a.began)
-	current, err := i.recorder.finish(ctx, rec, final, logs, visible)
+// deadline returns when an activation that begins now must have ended.
+func (i *Invoker) deadline(inv *api.Invocation, res *resolution) time.Time {
+	timeout := time.Duration(res.Version.Config.TimeoutMS) * time.Millisecond
+	if inv.MaxTimeout > 0 {
+		timeout = min(timeout, inv.MaxTimeout)
+	}
+	deadline := i.store.Now().Add(timeout)
+	if !inv.Deadline.IsZero() && inv.Deadline.Before(deadline) {
+		deadline = inv.Deadline
+	}
+	return deadline
+}
+
+// execution is the run of an invocation, from its record to its end.
+type execution struct {
+	attempt
+
+	i       *Invoker
+	inv     *api.Invocation
+	rec     *activations.Record
+	begin   int64
+	logs    *logSink
+	visible *visibility // nil for a derived id, whose record exists
+	scope   *scope
+
+	isChecked bool                 // the result was checked, as that of an early answer
+	malformed *api.ActivationError // what the check found; nil if the result is well formed
+}
+
+// runContext returns the context of the run, which ends with ctx and by stop. After unlink it
+// ends by stop alone: an answer that comes before the end lets the activation outlive ctx.
+func (e *execution) runContext(ctx context.Context) (runCtx context.Context, stop context.CancelFunc, unlink func() bool) {
+	if !e.inv.Early {
+		runCtx, stop = context.WithCancel(ctx)
+		return runCtx, stop, func() bool { return true }
+	}
+	runCtx, stop = context.WithCancel(context.WithoutCancel(ctx))
+	return runCtx, stop, context.AfterFunc(ctx, stop)
+}
+
+// answer returns the outcome for an answer that comes before the end: a success, or a failure
+// if the answer is malformed. It is returned when the activation's record is visible, as every
+// answer is.
+func (e *execution) answer(ctx context.Context, result sandbox.Result) (*api.Outcome, error) {
+	if e.visible != nil {
+		if err := e.visible.Ensure(ctx); err != nil {
+			return nil, err
+		}
+	}
+	result = e.checked(result)
+	return &api.Outcome{Activation: e.i.terminal(e.rec, e.begin, result).Activation}, nil
+}
+
+// streaming adds the stream to an answer. Until the stream has ended, the end of the caller's
+// ctx stops the function; without an answer the stream has no reader.
+func streaming(answer *api.Outcome, err error, s *sandbox.Stream, unlink func() bool, stop func()) (*api.Outcome, error) {
 	if err != nil {
-		i.ended(final, took, a.began.Add(took), i.traceID(ctx))
+		stop()
 		return nil, err
 	}
-	i.ended(current, took, a.began.Add(took), i.traceID(ctx))
+	answer.Stream = &linkedStream{s, unlink}
+	return answer, nil
+}
+
+// linkedStream is a stream whose end lets its activation outlive the caller.
+type linkedStream struct {
+	*sandbox.Stream
+
+	unlink func() bool
+}
+
+// Next implements api.Stream.
+func (s *linkedStream) Next(ctx context.Context) ([]byte, bool, error) {
+	chunk, more, err := s.Stream.Next(ctx)
+	if errors.Is(err, io.EOF) {
+		s.unlink()
+	}
+	return chunk, more, err
+}
+
+// checked turns a malformed result into a failure. The answer and the end of one run have the
+// same result, which is checked once.
+func (e *execution) checked(result sandbox.Result) sandbox.Result {
+	if e.inv.CheckResult == nil || result.Stream != nil || result.StreamBytes > 0 || result.Status != api.StatusSuccess {
+		return result
+	}
+	if !e.isChecked {
+		e.isChecked = true
+		if err := e.inv.CheckResult(result.Value); err != nil {
+			e.malformed = &api.ActivationError{Type: api.ErrResultInvalid, Message: messageOf(err)}
+		}
+	}
+	if e.malformed != nil {
+		result.Status, result.Value, result.Error = api.StatusError, nil, e.malformed
+	}
+	return result
+}
+
+// messageOf returns the text of an error without its code.
+func messageOf(err error) string {
+	var coded *api.Error
+	if errors.As(err, &coded) {
+		return coded.Message
+	}
+	return err.Error()
+}
+
+// finish records the end of the run.
+func (e *execution) finish(ctx context.Context, result sandbox.Result) (*api.Outcome, error) {
+	i := e.i
+	result.Error = e.scope.secrets.Failure(result.Error)
+	e.scope.keepSecrets(e.box)
+	e.scope.Nested.End()
+	e.release()
+
+	final, took := i.terminal(e.rec, e.begin, e.checked(result)), time.Since(e.began)
+	current, err := i.recorder.finish(ctx, e.rec, final, e.logs, e.visible)
+	if err != nil {
+		i.ended(final, took, e.began.Add(took), i.traceID(ctx))
+		return nil, err
+	}
+	i.ended(current, took, e.began.Add(took), i.traceID(ctx))
 	return &api.Outcome{Activation: current.Activation}, nil
 }
 
@@ -253,6 +394,8 @@ func (i *Invoker) call(inv *api.Invocation, res *resolution, rec *activations.Re
 		Head:     invokeHead(inv, rec),
 		Event:    inv.Event,
 		Deadline: deadline,
+		Early:    inv.Early,
+		Stream:   inv.Early && inv.Stream,
 		Log:      logs.add,
 		Host: func(ctx context.Context, name string, head, blob []byte) ([]byte, []byte, error) {
 			if i.tracer != nil {

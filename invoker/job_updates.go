@@ -24,7 +24,7 @@ const maxUpdateBytes = 4 << 20
 //	cs.job.progress(10)   order 1, served second: dropped, 2 > 1
 //	cs.job.progress(20)   order 2, served first: kept
 func (w *worker) join(j *leasedJob, call *sandbox.Call, s *hostcall.Scope) {
-	call.Head.Job = mustJSON(api.RunningJob{ID: j.job.ID, Queue: j.queue.Queue, Attempt: j.job.Attempt, MaxAttempts: j.job.MaxAttempts})
+	call.Head.Job = mustJSON(api.RunningJob{ID: j.job.ID, Queue: j.queue.Queue, Attempt: j.job.Attempt, MaxAttempts: j.job.MaxAttempts, CreatedAtMS: j.job.CreatedAtMS})
 	call.Head.Checkpoint = j.job.Checkpoint
 	var progress, checkpoint int64 // the order of the last update of each
 	s.UpdateJob = func(order int64, u hostcall.JobUpdate) {

@@ -64,6 +64,8 @@ func (i *Invoker) terminal(rec *activations.Record, beginMS int64, result sandbo
 	final.LogsTruncated = result.LogsTruncated
 	final.CPUMS = float64(result.CPU.Microseconds()) / 1000
 	final.MemoryPeakBytes = result.MemoryPeakBytes
+	final.StreamBytes = result.StreamBytes
+	final.FirstByteMS = float64(result.FirstByte.Microseconds()) / 1000
 	return &final
 }
 

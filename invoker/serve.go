@@ -192,7 +192,7 @@ func (w *worker) run(ctx context.Context, j *leasedJob, inv *api.Invocation, res
 	}
 	w.settle(j, &ending{
 		rec: rec, final: final, logs: logs, last: a.final || j.last(i.store.NowMS()),
-		took: took, at: a.began.Add(took), traceID: i.traceID(ctx),
+		retryAfter: result.RetryAfterMS, took: took, at: a.began.Add(took), traceID: i.traceID(ctx),
 	})
 }
 

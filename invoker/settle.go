@@ -16,7 +16,8 @@ import (
 type ending struct {
 	rec, final *activations.Record
 	logs       *logSink
-	last       bool // no attempt follows a failure
+	last       bool   // no attempt follows a failure
+	retryAfter *int64 // the delay in milliseconds that the function asked for; nil for none
 	took       time.Duration
 	at         time.Time
 	traceID    string // "" for none
@@ -86,7 +87,7 @@ func (w *worker) retry(j *leasedJob, e *ending) {
 	w.metrics.attempts.WithLabelValues(attemptRetried).Inc()
 	w.i.logger.Info("attempt failed", append(ids(&queued), zap.Int("attempt", queued.Attempt),
 		zap.String("status", string(e.final.Status)), zap.String("error", string(e.final.Error.Type)), tracing.Field(e.traceID))...)
-	w.fail(j, e.final.Error, false)
+	w.fail(j, e.final.Error, false, e.retryAfter)
 }
 
 // giveBack returns an activation to its queue as if its attempt had not been made. Its logs
@@ -133,7 +134,7 @@ func (w *worker) settleAs(j *leasedJob, current *activations.Record) {
 	case current.Status == api.StatusCancelled:
 		w.i.cancelJob(context.WithoutCancel(j.ctx), current)
 	default:
-		w.fail(j, current.Error, !j.last(w.i.store.NowMS()))
+		w.fail(j, current.Error, !j.last(w.i.store.NowMS()), nil)
 	}
 }
 
@@ -148,9 +149,10 @@ func (w *worker) ack(j *leasedJob) {
 }
 
 // fail counts the attempt as failed, with the error's type, message and stack. fatal makes
-// it the last one, whatever the job's options say.
-func (w *worker) fail(j *leasedJob, why *api.ActivationError, fatal bool) {
-	f := api.JobFail{ID: j.job.ID, LeaseEpoch: j.job.LeaseEpoch, Fatal: fatal}
+// it the last one, whatever the job's options say; retryAfter, in milliseconds, replaces the
+// backoff unless it is nil.
+func (w *worker) fail(j *leasedJob, why *api.ActivationError, fatal bool, retryAfter *int64) {
+	f := api.JobFail{ID: j.job.ID, LeaseEpoch: j.job.LeaseEpoch, Fatal: fatal, RetryAfterMS: retryAfter}
 	if why != nil {
 		f.Error, f.Stack = string(why.Type)+": "+why.Message, why.Stack
 	}

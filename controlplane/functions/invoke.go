@@ -117,6 +117,7 @@ func (a *API) invocation(w http.ResponseWriter, r *http.Request) (inv api.Invoca
 		Event:          request.Event,
 		RequestID:      rest.RequestID(r.Context()),
 		IdempotencyKey: key,
+		Early:          true,
 	}
 	rest.CallerOf(r.Context()).Calls(&inv)
 	return inv, request.Mode == api.ModeAsync, nil

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"net"
@@ -8,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/controlplane/access"
@@ -20,12 +22,14 @@ import (
 //	{"version":"2.0","routeKey":"$default","rawPath":"/v1/web/t_acme01/default/greet/prod/hello",
 //	 "rawQueryString":"x=1&x=2","cookies":[],"headers":{"content-type":"application/json",…},
 //	 "queryStringParameters":{"x":"1,2"},"requestContext":{"http":{"method":"POST",…}},
-//	 "path":"/hello","body":"e30=","isBase64Encoded":true}
+//	 "path":"/hello","body":"{}","isBase64Encoded":false}
 //
-// The body is always base64, since it may be any bytes. The JSON is appended by hand into
+// A body of text is a string, any other base64 (isText). The JSON is appended by hand into
 // one buffer of about the right size: this is the hot path of every call.
-func eventOf(r *http.Request, rawPath, path string, body []byte) json.RawMessage {
-	size := 512 + 3*len(r.RequestURI) + base64.StdEncoding.EncodedLen(len(body))
+//
+// cloud is the CloudEvent that the request carries, nil for none: the member cloudEvent.
+func eventOf(r *http.Request, rawPath, path string, body []byte, cloud json.RawMessage) json.RawMessage {
+	size := 512 + len(cloud) + 3*len(r.RequestURI) + base64.StdEncoding.EncodedLen(len(body))
 	for name, values := range r.Header {
 		for _, value := range values {
 			size += len(name) + len(value) + len(`"":"",`)
@@ -52,10 +56,44 @@ func eventOf(r *http.Request, rawPath, path string, body []byte) json.RawMessage
 	b = api.AppendJSONString(b, r.Header.Get("User-Agent"))
 	b = append(b, `}},"path":`...)
 	b = api.AppendJSONString(b, path)
+	if cloud != nil {
+		b = append(append(b, `,"cloudEvent":`...), cloud...)
+	}
+	if isText(r.Header.Get("Content-Type"), body) {
+		b = append(b, `,"body":`...)
+		b = api.AppendJSONString(b, string(body))
+		return append(b, `,"isBase64Encoded":false}`...)
+	}
 	b = append(b, `,"body":"`...)
 	b = base64.StdEncoding.AppendEncode(b, body)
 	return append(b, `","isBase64Encoded":true}`...)
 }
+
+// isText reports whether a body arrives as text: it is UTF-8 without control characters, and its type is not that of
+// bytes. A body without a type is judged by its bytes.
+func isText(contentType string, body []byte) bool {
+	if len(body) == 0 {
+		return true
+	}
+	kind, _, _ := strings.Cut(contentType, "/")
+	switch strings.ToLower(strings.TrimSpace(kind)) {
+	case "image", "audio", "video", "font", "model":
+		if !strings.Contains(contentType, "svg+xml") {
+			return false
+		}
+	case "application":
+		subtype, _, _ := strings.Cut(strings.ToLower(contentType[len(kind)+1:]), ";")
+		switch strings.TrimSpace(subtype) {
+		case "octet-stream", "pdf", "zip", "gzip", "wasm", "protobuf", "x-protobuf", "grpc", "cbor", "msgpack", "x-msgpack":
+			return false
+		}
+	}
+	return utf8.Valid(body) && !bytes.ContainsFunc(body, isControl)
+}
+
+// isControl reports whether c is a control character that text does not have. JSON needs six
+// bytes for one, so bodies of them are smaller in base64.
+func isControl(c rune) bool { return c < ' ' && !strings.ContainsRune("\t\n\r\b\f", c) }
 
 // sourceIP returns the address of the connection. Forwarded headers are left to the
 // function, since any client can send them.

@@ -22,12 +22,13 @@ type response struct {
 	body        []byte
 }
 
-// respond returns the endpoint's answer for a terminal activation. Errors are the
+// respond returns the endpoint's answer for a terminal activation; mapped is that of its
+// result, if it is known. Errors are the
 // function's: CodeRuntimeException, CodeRuntimeMemoryLimit, CodeRuntimeTimeout,
 // CodeRuntimeResultTooLarge, CodeRuntimeCancelled. They contain the type of the
 // failure, not its text: the endpoint may be public, and the text is for the function's
 // owner, who finds it in the activation.
-func respond(outcome *api.Outcome) (response, error) {
+func respond(outcome *api.Outcome, mapped *response) (response, error) {
 	a := &outcome.Activation
 	switch a.Status {
 	case api.StatusSuccess:
@@ -41,6 +42,9 @@ func respond(outcome *api.Outcome) (response, error) {
 	if a.ResultTruncated {
 		return response{}, api.Errorf(api.CodeRuntimeResultTooLarge,
 			"this repeats an answer of which only the first %d KiB were kept", api.MaxStoredResultBytes>>10)
+	}
+	if mapped != nil {
+		return *mapped, nil
 	}
 	return mapResult(a.Result)
 }

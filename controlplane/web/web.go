@@ -18,6 +18,7 @@ package web
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"slices"
 	"strconv"
@@ -131,14 +132,15 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, requestID string) er
 		err = corsErr // it describes the function: only callers that may call it see it
 	}
 	var outcome *api.Outcome
+	var mapped *response
 	if err == nil {
-		outcome, err = a.invoke(w, r, requestID, rawPath, t, inv)
+		outcome, mapped, err = a.invoke(w, r, requestID, rawPath, t, inv)
 	}
 	if err != nil {
 		cors.apply(w.Header())
 		return err
 	}
-	return a.answer(w, r, requestID, outcome, cors)
+	return a.answer(w, r, requestID, outcome, mapped, cors)
 }
 
 // invocation returns the invocation that the URL describes.
@@ -202,11 +204,11 @@ func anonymous() api.Principal { return api.Principal{Sub: "anonymous", Roles: [
 // invoke runs the function for an admitted request. If the activation's id is known in
 // advance, the answer's headers have it even where invoke fails, so that the caller can
 // look for the run. Errors: CodeInvalid for the key, those of rest.ReadBody and of
-// Engine.Invoke.
-func (a *API) invoke(w http.ResponseWriter, r *http.Request, requestID, rawPath string, t target, inv api.Invocation) (*api.Outcome, error) {
+// Engine.Invoke. The response is nil if the engine did not check the result, as in a replay.
+func (a *API) invoke(w http.ResponseWriter, r *http.Request, requestID, rawPath string, t target, inv api.Invocation) (*api.Outcome, *response, error) {
 	key, err := rest.IdempotencyKey(r)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if key != "" {
 		id := api.DerivedActivationID(t.tenant, t.namespace, t.function, t.ref, key)
@@ -214,13 +216,33 @@ func (a *API) invoke(w http.ResponseWriter, r *http.Request, requestID, rawPath 
 	}
 	body, err := rest.ReadBody(w, r, api.MaxEventBytes)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	inv.Event = eventOf(r, rawPath, t.path, body)
+	cloud, err := cloudEventOf(r, body)
+	if err != nil {
+		return nil, nil, err
+	}
+	inv.Event = eventOf(r, rawPath, t.path, body, cloud)
 	inv.RequestID = requestID
 	inv.IdempotencyKey = key
+	inv.Early = true
+	// A repeat under an idempotency key gets the record, which has no body of a stream; an
+	// answer to HEAD has none either.
+	inv.Stream = key == "" && r.Method != http.MethodHead
+	var mapped *response
+	inv.CheckResult = func(result json.RawMessage) error {
+		answer, err := mapResult(result)
+		if err == nil {
+			mapped = &answer
+		}
+		return err
+	}
 	inv.Fingerprint = fingerprint(key, r, rawPath, body)
-	return a.engine.Invoke(r.Context(), inv)
+	outcome, err := a.engine.Invoke(r.Context(), inv)
+	if err != nil {
+		return nil, nil, err
+	}
+	return outcome, mapped, nil
 }
 
 // fingerprint returns the parts of a request that must be equal in two requests with
@@ -239,9 +261,15 @@ func fingerprint(key string, r *http.Request, rawPath string, body []byte) []byt
 // answer writes the endpoint's answer for a terminal activation. A function's headers are
 // written first, then those of the platform over them; without its own the function
 // could pretend to be another activation.
-func (a *API) answer(w http.ResponseWriter, r *http.Request, requestID string, outcome *api.Outcome, cors *corsPolicy) error {
+func (a *API) answer(w http.ResponseWriter, r *http.Request, requestID string, outcome *api.Outcome, mapped *response, cors *corsPolicy) error {
 	activation := &outcome.Activation
-	response, err := respond(outcome)
+	var response response
+	var err error
+	if outcome.Stream != nil {
+		response, err = streamHead(outcome.Stream)
+	} else {
+		response, err = respond(outcome, mapped)
+	}
 	h := w.Header()
 	if err == nil {
 		for name, values := range response.header {
@@ -263,6 +291,9 @@ func (a *API) answer(w http.ResponseWriter, r *http.Request, requestID string, o
 	cors.apply(h)
 	if err != nil {
 		return err
+	}
+	if outcome.Stream != nil {
+		return a.stream(w, r, requestID, &response, outcome.Stream)
 	}
 	response.write(w, r.Method, func(err error) {
 		a.log.Debug("an answer was not delivered", zap.String("request_id", requestID), zap.Error(err))

@@ -20,7 +20,9 @@ export default async function handle(event: HttpEvent): Promise<HttpResponse> {
     throw new Error("WEBHOOK_SECRET is not set; see README.md");
   }
   // The signature covers the bytes as sent, so it is checked before parsing.
-  const body = Uint8Array.from([...atob(event.body ?? "")], (c) => c.charCodeAt(0));
+  const body = event.isBase64Encoded
+    ? Uint8Array.from([...atob(event.body ?? "")], (c) => c.charCodeAt(0))
+    : new TextEncoder().encode(event.body ?? "");
   if (!(await verifySignature(secret, event.headers["x-hub-signature-256"], body))) {
     cs.log.warn("refused a delivery: bad signature");
     return reply(401, { error: "bad signature" });

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io"
 	"os"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/codesous/sous/api"
@@ -31,6 +33,10 @@ type Call struct {
 	// Log receives the log records in order, up to api.MaxLogBytes of text; a
 	// record's Text is the callee's to keep. nil drops them.
 	Log func(wire.LogRecord)
+	// Early lets Run return the handler's answer before the activation has ended.
+	Early bool
+	// Stream lets Run return an answer that the function streams. It requires Early.
+	Stream bool
 }
 
 // Result is the end of an activation. Value is nil unless Status is success and the handler
@@ -45,9 +51,22 @@ type Result struct {
 	CPU             time.Duration
 	MemoryPeakBytes int64
 	LogsTruncated   bool
+	// RetryAfterMS is the delay that a handler asked for with the retry of its job.
+	RetryAfterMS *int64
+	// Rest, if not nil, waits for the end of the activation and returns its result: this
+	// one is only the handler's answer, Status and Value. It must be called, once, and the
+	// sandbox is in use until it returns. Only a Call with Early has it.
+	Rest func() Result `json:"-"`
+	// Stream is the answer that Rest still produces, nil for one that is whole.
+	Stream *Stream `json:"-"`
+	// StreamBytes is the size of the body that was streamed, and FirstByte the time from
+	// the beginning of the run to its first chunk.
+	StreamBytes int64
+	FirstByte   time.Duration
 }
 
-// run is the state of one Run. Only the goroutine of Run uses it.
+// run is the state of one Run. Only the goroutine of Run, and then that of Rest, uses the
+// fields that are not guarded.
 type run struct {
 	*Sandbox
 	ctx      context.Context // Run's own
@@ -55,6 +74,17 @@ type run struct {
 	host     *hostCalls // made at the first host call
 	logBytes int
 	logsCut  bool
+	answered bool        // the child sent an Answer
+	early    *Result     // the answer, for the caller of Run
+	unlink   func() bool // ends the effect of ctx; false if it has ended
+	began    time.Time
+	stream   *Stream // nil without one
+
+	listening atomic.Bool // the script wants to know when ctx ends
+	signals   sync.Mutex  // guards the fields below
+	over      bool        // the activation has ended
+	broken    bool        // a frame was written in part
+	late      *time.Timer // kills the child after abortGrace
 }
 
 // Run has the child handle one event. It always returns a result: errors of the child are
@@ -64,6 +94,7 @@ type run struct {
 //
 //	Done in time                          as the child reports it
 //	deadline + killGrace without a Done   timeout; the child is killed
+//	an Answer, where call.Early is set    the answer; Result.Rest waits for the end
 //	the child dies                        MemoryLimit, Exception (stack) or SandboxCrash
 //	a frame that must not come            SandboxCrash; the child is killed
 //
@@ -75,28 +106,38 @@ func (s *Sandbox) Run(ctx context.Context, call Call) Result {
 	case !time.Now().Before(call.Deadline):
 		return timedOut()
 	}
-	r := run{Sandbox: s, ctx: ctx, call: &call}
+	r := &run{Sandbox: s, ctx: ctx, call: &call, began: time.Now()}
 	// The watchdog: reads and writes fail once the child is late. The only failure
 	// is a closed socket, and then they fail as well.
 	_ = s.child.conn.SetDeadline(call.Deadline.Add(killGrace))
-	stop := context.AfterFunc(ctx, func() { s.child.killFor(interruptedFor(ctx)) })
-	result := r.handle()
-	if !stop() {
-		s.spent = true // ctx ended: the child is being killed
+	r.unlink = context.AfterFunc(ctx, r.left)
+	err := r.send()
+	if err != nil {
+		return r.end(r.failed(err))
 	}
+	result := r.handle()
+	if r.early != nil {
+		answer := *r.early
+		r.early = nil
+		answer.Rest = func() Result { return r.end(r.handle()) }
+		return answer
+	}
+	return r.end(result)
+}
+
+// end frees what the activation held beside its child.
+func (r *run) end(result Result) Result {
+	result = r.settle(result)
 	if r.host != nil && !r.host.end() {
-		s.spent = true
+		r.spent = true
 	}
 	result.LogsTruncated = result.LogsTruncated || r.logsCut
 	return result
 }
 
-// handle sends the event and reads frames until the activation has ended. Frames are
+// handle reads frames until the activation has ended, or until r.early is set. Frames are
 // handled one after another; a host call only waits here for room (hostCalls.start).
 func (r *run) handle() Result {
-	if err := r.send(); err != nil {
-		return r.failed(err)
-	}
 	for {
 		kind, payload, err := r.child.frames.Next()
 		if err != nil {
@@ -109,6 +150,20 @@ func (r *run) handle() Result {
 			if err == nil {
 				return r.done(done)
 			}
+		case wire.KindAnswer:
+			err = r.answer(payload)
+			if err == nil {
+				return Result{}
+			}
+		case wire.KindStream:
+			err = r.begin(payload)
+			if err == nil {
+				return Result{}
+			}
+		case wire.KindChunk, wire.KindStreamEnd:
+			err = r.chunk(kind, payload)
+		case wire.KindAbort:
+			r.listening.Store(true)
 		case wire.KindHostCall:
 			err = r.hostCall(payload)
 		case wire.KindLog:
@@ -124,10 +179,34 @@ func (r *run) handle() Result {
 	}
 }
 
+// answer keeps the handler's answer, which comes once and only if it was asked for.
+func (r *run) answer(payload []byte) error {
+	if !r.call.Early || r.answered {
+		return wire.ErrFrame
+	}
+	r.answered = true
+	done, err := wire.ParseDone(payload)
+	if err != nil {
+		return err
+	}
+	result, err := outcome(done)
+	if err == nil && result.Status != api.StatusSuccess {
+		err = wire.ErrFrame // the child knows the limit of a result
+	}
+	r.early = &result
+	return err
+}
+
 // send writes the Invoke frame. Its buffer is kept for the next activation unless it grew
 // large.
 func (r *run) send() error {
 	r.call.Head.DeadlineMS = r.call.Deadline.UnixMilli()
+	if r.call.Early {
+		r.call.Head.Flags |= wire.FlagEarly
+	}
+	if r.call.Stream {
+		r.call.Head.Flags |= wire.FlagStream
+	}
 	frame, err := wire.AppendInvoke(r.frame[:0], &r.call.Head, r.call.Event)
 	if err != nil {
 		return err

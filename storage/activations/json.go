@@ -82,6 +82,16 @@ func (a *Record) appendOutcome(b []byte) ([]byte, error) {
 		return nil, err
 	}
 	b = appendNumber(b, `,"memory_peak_bytes":`, a.MemoryPeakBytes)
+	if a.StreamBytes != 0 {
+		b = appendNumber(b, `,"stream_bytes":`, a.StreamBytes)
+	}
+	if a.FirstByteMS != 0 {
+		b = append(b, `,"first_byte_ms":`...)
+		b, err = appendFloat(b, a.FirstByteMS)
+		if err != nil {
+			return nil, err
+		}
+	}
 	b = append(b, `,"error":`...)
 	if a.Error == nil {
 		return append(b, "null"...), nil

@@ -22,8 +22,16 @@ type activation struct {
 	unhandled []*goja.Promise // rejected, and without a handler so far
 	logs      logBudget
 	began     time.Time
-	order     int64 // of its last update of its job
-	earlier   int   // activations that its realm served before
+	order     int64           // of its last update of its job
+	earlier   int             // activations that its realm served before
+	waited    []*goja.Promise // given to ctx.waitUntil
+	message   *message        // of the job, for the handler queue
+	fetches   bool            // the handler is fetch, which returns a Response
+
+	out            *outStream   // the answer that is streamed; nil without one
+	settledHandler bool         // the handler's promise has settled
+	signal         *abortSignal // of the caller; nil until a script reads it
+	signalObject   *goja.Object
 }
 
 // invoke runs one activation and answers it. An error is the link's, or the parent's end:
@@ -42,7 +50,8 @@ func (s *server) invoke(f frame) error {
 	deadline := time.AfterFunc(left, func() { a.ctl.stop(causeDeadline) })
 	body, err := a.run(event)
 	var failure api.ActivationError
-	if err != nil && a.ctl.cause() == causeNone {
+	var retry *retryRequest
+	if err != nil && a.ctl.cause() == causeNone && !errors.As(err, &retry) {
 		failure = a.describe(err) // which may run script code, so the clock still ticks
 	}
 	deadline.Stop()
@@ -54,6 +63,9 @@ func (s *server) invoke(f frame) error {
 		return s.link.err
 	}
 	done := a.done(body, failure, why)
+	if retry != nil && why == causeNone {
+		done.Outcome, done.Body = wire.OutcomeRetry, retry.body()
+	}
 	done.MemoryPeak = uint64(s.memory.measured())
 	// From the end of the activation before: what was built ahead was for this one.
 	now := cpuTime()
@@ -74,23 +86,65 @@ func (a *activation) run(event []byte) ([]byte, error) {
 	if err := a.enter(); err != nil {
 		return nil, err
 	}
-	r := a.realm
-	r.enter()
-	var input goja.Value
-	if err := r.try(func() { input = r.parsed(event) }); err != nil {
-		return nil, err
+	a.realm.enter()
+	body, err := a.handle(event)
+	if len(a.waited) > 0 && a.ctl.cause() == causeNone && !uncatchable(err) {
+		if sent := a.answerEarly(body, err); sent != nil {
+			return nil, sent
+		}
+		if stopped := a.settleWaited(); stopped != nil {
+			return nil, stopped
+		}
 	}
-	value, err := r.callLoop(r.handler, input, r.newContext())
+	if a.message != nil {
+		return a.message.verdict(a, body, err)
+	}
+	return body, err
+}
+
+// handle calls the handler and returns the JSON of its answer, nil for undefined.
+func (a *activation) handle(event []byte) ([]byte, error) {
+	r := a.realm
+	value, err := a.callHandler(event)
 	if err == nil {
 		value, err = a.await(value)
 	}
-	if err == nil {
+	if err == nil && r.handlers != nil && a.out == nil {
+		value, err = r.handlers.checked(a, value)
+	}
+	a.settledHandler = true
+	switch {
+	case err != nil:
+		return nil, err
+	case a.out != nil:
+		value, err = a.responded(value)
+	default:
 		value, err = a.answered(value)
 	}
 	if err != nil {
 		return nil, err
 	}
 	return r.result(value)
+}
+
+// callHandler calls the function that is the handler, or the one of an object's handlers
+// that is for this activation.
+func (a *activation) callHandler(event []byte) (goja.Value, error) {
+	r := a.realm
+	if r.handlers != nil {
+		return r.handlers.call(a, event)
+	}
+	var input goja.Value
+	err := r.try(func() {
+		input = r.parsed(event)
+		if r.program.readsBody && a.isHTTP() {
+			r.addBodyMethods(input)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return r.callLoop(r.handler, input, r.newContext())
 }
 
 // enter sets the realm of the activation: the one built ahead, or a new one, whose modules
@@ -149,7 +203,7 @@ func (a *activation) await(value goja.Value) (goja.Value, error) {
 			return nil, errStopped
 		case len(a.unhandled) > 0:
 			return nil, &thrown{value: a.unhandled[0].Result(), unhandled: true}
-		case a.loop.empty():
+		case a.loop.empty() && !a.out.blocked() && !a.listens():
 			return nil, errUnsettled
 		}
 		if err := a.turn(); err != nil {

@@ -50,6 +50,8 @@ type program struct {
 	modules  map[string]*goja.Program // of Node, compiled
 	// captures reports that the script names Error.captureStackTrace.
 	captures bool
+	// readsBody reports that the script may call the methods of an HTTP event.
+	readsBody bool
 }
 
 // load makes the program of an assignment, and its script if it was compiled here, or the
@@ -88,6 +90,7 @@ func load(assign wire.Assign, blob []byte) (*program, []byte, []wire.Problem) {
 		assign: assign, code: code, globals: globalsFor(script), context: contextTable(), additions: additions,
 		asynchronous: bytes.Contains(script, []byte("async")) || bytes.Contains(script, []byte("Promise")),
 		captures:     bytes.Contains(script, []byte("captureStackTrace")),
+		readsBody:    namesAny(script, bodyMethodNames),
 		requires:     bytes.Contains(script, []byte("require")) || bytes.Contains(script, []byte(node.Require)),
 	}
 	if assign.Compiled {
@@ -283,6 +286,9 @@ func parse(script []byte) (*goja.Program, []wire.Problem) {
 	tree, err := parser.ParseFile(nil, scriptName, script, 0)
 	if err != nil {
 		return nil, []wire.Problem{unparsed(err, script)}
+	}
+	if problem := unusableHandler(tree); problem != nil {
+		return nil, []wire.Problem{*problem}
 	}
 	code, err := goja.CompileAST(tree, false)
 	if err != nil {

@@ -49,6 +49,8 @@ func contextTable() []liveRow {
 				return r.vm.ToValue(max(0, a.head.DeadlineMS-time.Now().UnixMilli()))
 			})
 		}},
+		{"waitUntil", waitUntil},
+		{"signal", func(r *realm, a *activation) goja.Value { return a.callerSignal(r) }},
 		{"instance", contextInstance},
 	}
 }

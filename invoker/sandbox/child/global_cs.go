@@ -22,6 +22,7 @@ func platform(r *realm) goja.Value {
 		{"http", csHTTP},
 		{"queue", csQueue},
 		{"invoke", function("invoke", 2, csInvoke)},
+		{"respond", function("respond", 2, csRespond)},
 		{"job", csJob},
 		{"cadence", csCadence},
 		{"secrets", csSecrets},

@@ -16,7 +16,8 @@ type request struct {
 	url      string
 	method   string
 	redirect string
-	signal   goja.Value // an AbortSignal, or nil
+	signal   goja.Value  // an AbortSignal, or nil
+	caller   *activation // the request is the one that the activation answers; else nil
 }
 
 func (q *request) content() *body       { return q.body }
@@ -37,6 +38,9 @@ func requestClass() *class[*request] {
 			text("method", func(q *request) string { return q.method }),
 			text("redirect", func(q *request) string { return q.redirect }),
 			member[*request]{name: "signal", get: func(r *realm, q *request) goja.Value {
+				if q.signal == nil && q.caller != nil {
+					return q.caller.callerSignal(r)
+				}
 				if q.signal == nil {
 					q.signal = signalClass().instance(r, &abortSignal{})
 				}

@@ -39,6 +39,7 @@ type parent struct {
 	memory    int
 	checkOnly bool
 	instance  *wire.Instance
+	answers   []string // bodies of Answer frames
 }
 
 // outcome is a Done with the logs that came before it.
@@ -194,6 +195,12 @@ func (p *parent) finish() outcome {
 				reply.ID = call.ID
 				p.write(wire.AppendHostReply(nil, *reply))
 			}
+		case wire.KindAnswer:
+			d, err := wire.ParseDone(payload)
+			if err != nil {
+				p.t.Fatalf("wire.ParseDone: %v", err)
+			}
+			p.answers = append(p.answers, string(d.Body))
 		case wire.KindDone:
 			d, err := wire.ParseDone(payload)
 			if err != nil {

@@ -114,7 +114,11 @@ func (r *realm) abandon(id uint32) bool {
 // Errors, which end the process: errProtocol for a frame that is no reply, a malformed one.
 // An exception that scripts cannot catch ends the activation.
 func (a *activation) replied(f frame) error {
-	if f.kind != wire.KindHostReply {
+	switch f.kind {
+	case wire.KindHostReply:
+	case wire.KindCredit, wire.KindAbort:
+		return a.signalled(f)
+	default:
 		return errProtocol
 	}
 	reply, err := wire.ParseHostReply(f.payload)

@@ -40,7 +40,7 @@ func (s *server) keep(a *activation, why cause, failure error) {
 		r.instance.held = s.memory.measureHeld()
 	}
 	switch {
-	case bounds == nil || r == nil || r.handler == nil:
+	case bounds == nil || r == nil || r.handler == nil && r.handlers == nil:
 	case why != causeNone || r.instance.stray || len(a.unhandled) > 0 || failure != nil && uncatchable(failure):
 	case r.instance.served >= bounds.Activations || time.Since(r.instance.began).Milliseconds() >= bounds.AgeMS || s.memory.grown(r.instance.held):
 	default:

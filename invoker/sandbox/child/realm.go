@@ -2,7 +2,7 @@ package child
 
 import (
 	"errors"
-	"fmt"
+	"slices"
 	"time"
 
 	"github.com/dop251/goja"
@@ -35,11 +35,13 @@ type realm struct {
 	own     *asyncContext // of act; nil without act, and where contexts are not followed
 	async   *asyncContext // of the code that runs
 	handler goja.Callable
-	built   uint64                  // rows of the global table that were made, as bits
-	classes map[string]built        // by name, those that were defined
-	timers  int64                   // the last id of a timer: an id is used once in a realm
-	node    map[string]*goja.Object // modules of Node that were required, by name
-	ticks   goja.Callable           // runs what process.nextTick was given; nil without node:process
+	// handlers are those of an object, which is then the handler.
+	handlers *handlers
+	built    uint64                  // rows of the global table that were made, as bits
+	classes  map[string]built        // by name, those that were defined
+	timers   int64                   // the last id of a timer: an id is used once in a realm
+	node     map[string]*goja.Object // modules of Node that were required, by name
+	ticks    goja.Callable           // runs what process.nextTick was given; nil without node:process
 
 	instance instance
 
@@ -94,9 +96,9 @@ func (r *realm) evaluate() error {
 	}
 	r.handler, ok = goja.AssertFunction(exported)
 	if !ok {
-		return fmt.Errorf("the handler %q is not a function", r.program.assign.Handler)
+		r.handlers, err = r.handlersOf(exported)
 	}
-	return nil
+	return err
 }
 
 // buildAhead evaluates the modules for the next activation while the child is idle.
@@ -173,7 +175,9 @@ func (r *realm) rejection(p *goja.Promise, op goja.PromiseRejectionOperation) {
 		return
 	}
 	if op == goja.PromiseRejectionReject {
-		r.act.unhandled = append(r.act.unhandled, p)
+		if !slices.Contains(r.act.waited, p) {
+			r.act.unhandled = append(r.act.unhandled, p)
+		}
 		return
 	}
 	for i, q := range r.act.unhandled {

@@ -8,6 +8,7 @@ import (
 	"github.com/dop251/goja"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/invoker/sandbox/wire"
 )
 
 // answered converts a Response that the handler returned to the equivalent result of a web
@@ -16,7 +17,7 @@ import (
 //	new Response("<p>", {status: 201, headers: {"content-type": "text/html"}})
 //	{"statusCode": 201, "headers": {"content-type": "text/html"}, "body": "<p>"}
 //
-// The body is read to its end. It is base64, with isBase64Encoded, unless its content type
+// The body is read to its end, unless it is a stream and the caller takes one (streamed). It is base64, with isBase64Encoded, unless its content type
 // is that of a text. Another value is returned as it is.
 func (a *activation) answered(value goja.Value) (goja.Value, error) {
 	r := a.realm
@@ -29,6 +30,9 @@ func (a *activation) answered(value goja.Value) (goja.Value, error) {
 	}
 	if p.kind == "error" {
 		return nil, &refusedResult{api.ErrResultInvalid, "the result is Response.error(), which has no status"}
+	}
+	if p.body.flowing && a.head.Flags&wire.FlagStream != 0 {
+		return a.streamed(p)
 	}
 	var pending goja.Value
 	long := false

@@ -142,6 +142,7 @@ func (s *server) serve() error {
 				return err
 			}
 		case wire.KindHostReply: // of a call that its activation did not wait for
+		case wire.KindCredit, wire.KindAbort: // of an answer that has ended
 		default:
 			return fmt.Errorf("%w: kind %d", errProtocol, f.kind)
 		}

@@ -37,7 +37,7 @@ func ParseMessage(payload []byte, head any) (blob []byte, err error) {
 // AppendInvoke appends an Invoke frame. Its head is binary, not JSON, because each activation
 // has one and most functions read none of its fields. The layout of its payload:
 //
-//	u64 DeadlineMS | u32 Attempt
+//	u64 DeadlineMS | u32 Attempt | u8 Flags
 //	u32 length | ActivationID, and likewise RequestID, Ref, Trigger, Principal,
 //	             LastHeartbeat, Job, Checkpoint
 //	event (the rest)
@@ -45,6 +45,7 @@ func AppendInvoke(dst []byte, h *InvokeHead, event []byte) ([]byte, error) {
 	dst, at := begin(dst, KindInvoke)
 	dst = binary.BigEndian.AppendUint64(dst, uint64(h.DeadlineMS))
 	dst = binary.BigEndian.AppendUint32(dst, uint32(h.Attempt))
+	dst = append(dst, h.Flags)
 	dst = appendSized(dst, h.ActivationID)
 	dst = appendSized(dst, h.RequestID)
 	dst = appendSized(dst, h.Ref)
@@ -57,7 +58,7 @@ func AppendInvoke(dst []byte, h *InvokeHead, event []byte) ([]byte, error) {
 	return end(dst, at)
 }
 
-const invokeHeader = 8 + 4
+const invokeHeader = 8 + 4 + 1
 
 // ParseInvoke reads an Invoke payload. The results alias payload.
 func ParseInvoke(payload []byte) (h InvokeHead, event []byte, err error) {
@@ -66,6 +67,7 @@ func ParseInvoke(payload []byte) (h InvokeHead, event []byte, err error) {
 	}
 	h.DeadlineMS = int64(binary.BigEndian.Uint64(payload))
 	h.Attempt = int(binary.BigEndian.Uint32(payload[8:]))
+	h.Flags = payload[12]
 	rest := payload[invokeHeader:]
 	var id, request []byte
 	for _, field := range []*[]byte{&id, &request, &h.Ref, &h.Trigger, &h.Principal, &h.LastHeartbeat, &h.Job, &h.Checkpoint} {
@@ -97,7 +99,7 @@ func AppendDone(dst []byte, d Done) ([]byte, error) {
 // ParseDone reads a Done payload. Body aliases payload. ParseDone does not check Body, which the parent does
 // (outcome.go).
 func ParseDone(payload []byte) (Done, error) {
-	if len(payload) < doneHeader || payload[0] > byte(OutcomeTimeout) {
+	if len(payload) < doneHeader || payload[0] > byte(OutcomeRetry) {
 		return Done{}, ErrFrame
 	}
 	return Done{
@@ -107,6 +109,17 @@ func ParseDone(payload []byte) (Done, error) {
 		MemoryPeak: binary.BigEndian.Uint64(payload[10:]),
 		Body:       payload[doneHeader:],
 	}, nil
+}
+
+// AppendAnswer appends an Answer frame, which ParseDone reads. Only OutcomeValue and
+// OutcomeUndefined are answers.
+func AppendAnswer(dst []byte, outcome Outcome, body []byte) ([]byte, error) {
+	at := len(dst)
+	dst, err := AppendDone(dst, Done{Outcome: outcome, Body: body})
+	if err == nil {
+		dst[at+4] = byte(KindAnswer)
+	}
+	return dst, err
 }
 
 // AppendHostCall appends a HostCall frame.

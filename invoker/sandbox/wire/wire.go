@@ -33,7 +33,8 @@
 //	31                                  the blob: 1
 //
 // The frames of a child's life, in order: Hello, Assign, Ready; then for each activation
-// one Invoke, any number of Log, HostCall and HostReply, and one Done. A reply may come
+// one Invoke, any number of Log, HostCall and HostReply, at most one Answer or streamed answer
+// (Stream, any number of Chunk and Credit, StreamEnd), and one Done. A reply may come
 // after the Done of its activation, when the child did not wait for it. Both sides close
 // the socket to end.
 //
@@ -74,6 +75,17 @@ const (
 	KindHostCall  Kind = 7 // child → parent: HostCall
 	KindHostReply Kind = 8 // parent → child: HostReply
 	KindLog       Kind = 9 // child → parent: one or more log records
+
+	KindAnswer Kind = 10 // child → parent: the handler's answer as a Done without figures, at most once
+
+	// A streamed answer: stream.go.
+	KindStream    Kind = 11 // child → parent: head StreamHead; an answer begins, at most once
+	KindChunk     Kind = 12 // child → parent: bytes of its body
+	KindStreamEnd Kind = 13 // child → parent: its body is complete
+	KindCredit    Kind = 14 // parent → child: u32, bytes of the body that the child may send
+	// KindAbort, child → parent: the script wants to know that the caller left; parent →
+	// child: the caller left, and the child has a moment to end.
+	KindAbort Kind = 15
 )
 
 // ErrFrame is returned for bytes that are not of this protocol.
@@ -156,7 +168,17 @@ type InvokeHead struct {
 	// for none. Both are JSON.
 	Job        []byte
 	Checkpoint []byte
+	// Flags are FlagEarly and others.
+	Flags uint8
 }
+
+// Flags of an Invoke frame.
+const (
+	// FlagEarly: the parent takes an Answer before Done.
+	FlagEarly uint8 = 1 << iota
+	// FlagStream: the parent takes a streamed answer.
+	FlagStream
+)
 
 // Outcome is how an activation ended in the child.
 type Outcome uint8
@@ -167,6 +189,7 @@ const (
 	OutcomeUndefined Outcome = 1
 	OutcomeError     Outcome = 2 // error JSON: api.ActivationError
 	OutcomeTimeout   Outcome = 3
+	OutcomeRetry     Outcome = 4 // retry JSON: api.MessageRetry
 )
 
 // Flags of a Done frame.

@@ -25,12 +25,23 @@ interface Cs {
    * @throws {InvokeError} if the function failed, with its `activationId`
    */
   invoke<T = any>(name: string, event?: unknown, options?: InvokeOptions): Promise<T>;
+  /**
+   * Begins the answer, which goes out as it is written. The handler then returns nothing; the
+   * answer ends with it, or with close.
+   */
+  respond(status?: number, headers?: HeadersInit): AnswerWriter;
   /** The job that this activation is an attempt of, for asynchronous invocations. */
   readonly job: CsJob;
   /** Cadence: activities, and workflows. Capability for workflows: `cadence`. */
   readonly cadence: CsCadence;
   /** Secrets of the namespace. Capability: `secrets`. */
   readonly secrets: CsSecrets;
+}
+
+interface AnswerWriter {
+  /** Resolves when the chunk is on its way: await it, so that a slow client slows the function down. Rejects when the client has left. */
+  write(chunk: string | ArrayBuffer | ArrayBufferView): Promise<void>;
+  close(): void;
 }
 
 /** An error of the platform. `code` is for programs, `message` for people. */
@@ -307,6 +318,10 @@ interface Context {
   readonly request_id: string;
   /** Returns the remaining time in milliseconds. */
   remainingMs(): number;
+  /** Lets the activation end when the promise has settled, although its answer goes out before. */
+  waitUntil(promise: Promise<unknown>): void;
+  /** Aborts when the caller leaves before the answer is complete. */
+  readonly signal: AbortSignal;
   /**
    * The global scope that serves the activation. With isolation "instance" it serves many:
    * module variables persist between them.
@@ -322,6 +337,45 @@ interface Context {
 /** A function. Its result is JSON of at most 6 MiB. */
 type Handler<Event = any, Result = any> = (event: Event, ctx: Context) => Result | Promise<Result>;
 
+/** A default export with handlers, as in Workers. */
+interface Handlers {
+  /** Requests to the HTTP endpoint, and calls that no other handler takes: their event is the JSON of a POST. */
+  fetch?(request: Request, env: Cs["env"], ctx: Context): Response | Promise<Response>;
+  /** Ticks of schedules. */
+  scheduled?(event: ScheduledEvent, env: Cs["env"], ctx: Context): void | Promise<void>;
+  /** Jobs that target the function, one in each batch. */
+  queue?(batch: MessageBatch, env: Cs["env"], ctx: Context): void | Promise<void>;
+}
+
+interface ScheduledEvent {
+  readonly type: "scheduled";
+  /** The time of the tick, in milliseconds since 1970. */
+  readonly scheduledTime: number;
+  /** The name of the schedule. */
+  readonly schedule: string;
+  /** The event of the schedule. */
+  readonly event: any;
+}
+
+interface MessageBatch<Body = any> {
+  readonly queue: string;
+  readonly messages: readonly Message<Body>[];
+  ackAll(): void;
+  retryAll(options?: { delaySeconds?: number }): void;
+}
+
+/** A job. The first call of ack or retry decides. Without one, the end of the handler does. */
+interface Message<Body = any> {
+  readonly id: string;
+  readonly timestamp: Date;
+  readonly body: Body;
+  /** The number of the attempt, from 1. */
+  readonly attempts: number;
+  ack(): void;
+  /** Fails the attempt: the next one begins after the delay, at most 43,200, or after the job's backoff. */
+  retry(options?: { delaySeconds?: number }): void;
+}
+
 /** The event of a function's HTTP endpoint, in version 2.0 of the format of AWS Lambda. */
 interface HttpEvent {
   version: "2.0";
@@ -335,9 +389,17 @@ interface HttpEvent {
   headers: Record<string, string>;
   cookies?: string[];
   requestContext: { http: { method: string; path: string; sourceIp: string; userAgent: string }; [more: string]: any };
-  /** Always base64. */
+  /** Text, or base64 for a body that is not UTF-8 or has a binary type. */
   body?: string;
   isBase64Encoded: boolean;
+  /** The CloudEvent that the request carries. */
+  cloudEvent?: { specversion: string; id: string; source: string; type: string; data?: any; data_base64?: string; [attribute: string]: any };
+  /** The body as text. */
+  text(): Promise<string>;
+  /** The body, parsed. */
+  json<T = any>(): Promise<T>;
+  /** The fields of a form. */
+  formData(): Promise<FormData>;
 }
 
 /** The response of an HTTP endpoint. `undefined` is answered with 204, any other value with 200 and the value as JSON. */

@@ -35,9 +35,9 @@ export default async function handle(event: HttpEvent): Promise<HttpResponse> {
 
 // read returns the body as JSON, undefined if it is none.
 function read(event: HttpEvent): unknown {
-  const body = new Uint8Array([...atob(event.body ?? "")].map((c) => c.charCodeAt(0)));
+  if (event.isBase64Encoded) return undefined; // bytes
   try {
-    return JSON.parse(new TextDecoder().decode(body));
+    return JSON.parse(event.body ?? "");
   } catch {
     return undefined;
   }

@@ -6,7 +6,7 @@ export function toRequest(event: Partial<HttpEvent> | null): Request {
   const query = event?.rawQueryString ? "?" + event.rawQueryString : "";
   const url = "https://" + (headers.get("host") ?? "localhost") + (event?.path || "/") + query;
   const hasBody = event?.body && method !== "GET" && method !== "HEAD";
-  return new Request(url, { method, headers, body: hasBody ? bytes(event.body!) : undefined });
+  return new Request(url, { method, headers, body: hasBody ? (event.isBase64Encoded ? bytes(event.body!) : event.body) : undefined });
 }
 
 // toResponse makes a result of a Response.

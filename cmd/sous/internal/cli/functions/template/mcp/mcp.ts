@@ -18,7 +18,7 @@ const Request = z.object({
 
 const versions = ["2025-06-18", "2025-03-26"];
 
-// answer returns the reply to a request in base64, undefined for a notification.
+// answer returns the reply to a request, JSON as text, undefined for a notification.
 export async function answer(name: string, tools: Record<string, Tool>, body: string): Promise<object | undefined> {
   const request = Request.safeParse(parse(body));
   if (!request.success) return { jsonrpc: "2.0", id: null, error: { code: -32600, message: "this is no request of JSON-RPC 2.0" } };
@@ -66,7 +66,7 @@ function said(text: string, isError: boolean): object {
 
 function parse(body: string): unknown {
   try {
-    return JSON.parse(new TextDecoder().decode(new Uint8Array([...atob(body)].map((c) => c.charCodeAt(0)))));
+    return JSON.parse(body);
   } catch {
     return undefined;
   }

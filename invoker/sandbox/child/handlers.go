@@ -1,0 +1,296 @@
+package child
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/dop251/goja"
+	"github.com/dop251/goja/ast"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/invoker/sandbox/wire"
+)
+
+// The names of the handlers that an object can have.
+const (
+	handlerFetch     = "fetch"
+	handlerScheduled = "scheduled"
+	handlerQueue     = "queue"
+)
+
+// handlers are the functions of a default export that is an object, as in Workers:
+//
+//	export default { fetch(request, env, ctx), scheduled(event, env, ctx), queue(batch, env, ctx) }
+//
+// scheduled is called for ticks of schedules, queue for jobs, and fetch for everything else.
+// An asynchronous invocation is a job; without queue it calls fetch.
+type handlers struct {
+	object *goja.Object
+	byName map[string]goja.Callable
+}
+
+// handlersOf returns the handlers of an exported value that is no function. Errors: the value
+// has no handler, or its getters threw.
+func (r *realm) handlersOf(exported goja.Value) (*handlers, error) {
+	obj, ok := exported.(*goja.Object)
+	if !ok {
+		return nil, errors.New(noHandler(r.program.assign.Handler))
+	}
+	h := &handlers{object: obj, byName: map[string]goja.Callable{}}
+	err := r.try(func() {
+		for _, name := range []string{handlerFetch, handlerScheduled, handlerQueue} {
+			if f, ok := goja.AssertFunction(obj.Get(name)); ok {
+				h.byName[name] = f
+			}
+		}
+	})
+	if err == nil && len(h.byName) == 0 {
+		err = errors.New(noHandler(r.program.assign.Handler))
+	}
+	return h, err
+}
+
+// noHandler is the message for an export that cannot handle events. name is the export's.
+func noHandler(name string) string {
+	if name == "" {
+		name = "default"
+	}
+	return fmt.Sprintf("the handler %q is not a function, and no object with a method fetch, scheduled or queue", name)
+}
+
+// call calls the handler for the activation. Errors: there is none for its trigger.
+func (h *handlers) call(a *activation, event []byte) (goja.Value, error) {
+	var trigger api.Trigger
+	if err := json.Unmarshal(a.head.Trigger, &trigger); err != nil {
+		return nil, err
+	}
+	name := handlerFetch
+	switch {
+	case trigger.Type == api.TriggerSchedule:
+		name = handlerScheduled
+	case len(a.head.Job) > 0 && (h.byName[handlerQueue] != nil || trigger.Type == api.TriggerQueue):
+		name = handlerQueue
+	}
+	f := h.byName[name]
+	if f == nil {
+		return nil, fmt.Errorf("the exported object has no method %s, which an invocation by the trigger %s calls", name, trigger.Type)
+	}
+	r := a.realm
+	var input, env, ctx goja.Value
+	err := r.try(func() {
+		switch name {
+		case handlerScheduled:
+			input = r.scheduledEvent(trigger, event)
+		case handlerQueue:
+			input = r.messageBatch(a, event)
+		default:
+			input = r.requestOf(a, event)
+		}
+		env, ctx = csEnv(r), r.newContext()
+	})
+	if err != nil {
+		return nil, err
+	}
+	bound := func(_ goja.Value, args ...goja.Value) (goja.Value, error) { return f(h.object, args...) }
+	return r.callLoop(bound, input, env, ctx)
+}
+
+// checked returns the result of a handler: that of fetch must be a Response, the others have
+// none.
+func (h *handlers) checked(a *activation, value goja.Value) (goja.Value, error) {
+	if !a.fetches {
+		return goja.Undefined(), nil
+	}
+	var ok bool
+	if err := a.realm.try(func() { _, ok = stateOf[*response](value) }); err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, &refusedResult{api.ErrResultInvalid, "the handler fetch must return a Response"}
+	}
+	return value, nil
+}
+
+// scheduledEvent makes the argument of scheduled: the time for which the tick was due, the
+// name of the schedule, and its event.
+func (r *realm) scheduledEvent(trigger api.Trigger, event []byte) goja.Value {
+	var source api.ScheduleSource
+	_ = json.Unmarshal(trigger.Source, &source) // a run by hand has none
+	out := r.vm.NewObject()
+	r.setAll(out, []property{
+		{"type", "scheduled"}, {"scheduledTime", source.TickMS}, {"schedule", source.Schedule}, {"event", r.parsed(event)},
+	})
+	return out
+}
+
+// message is the job of an activation as the handler queue sees it. The first call of ack and
+// retry decides; one of the batch does not change it.
+type message struct {
+	acked, retried bool
+	delayMS        *int64
+}
+
+// retryRequest ends an activation whose message is to be retried.
+type retryRequest struct{ delayMS *int64 }
+
+func (*retryRequest) Error() string { return "the handler asked for a retry of the message" }
+
+// body is the body of the Done frame.
+func (q *retryRequest) body() []byte {
+	raw, _ := json.Marshal(api.MessageRetry{DelayMS: q.delayMS}) // a number always encodes
+	return raw
+}
+
+// verdict is the end of an activation with a message: retry overrules a success, and a message
+// that was acknowledged is done even if the handler threw, which is then logged.
+func (m *message) verdict(a *activation, body []byte, err error) ([]byte, error) {
+	switch {
+	case a.ctl.cause() != causeNone || uncatchable(err):
+		return body, err
+	case m.retried && err == nil:
+		return nil, &retryRequest{m.delayMS}
+	case m.acked && err != nil:
+		a.logFailure("queue: the message was acknowledged, and then the handler failed: ", err)
+		return nil, nil
+	}
+	return body, err
+}
+
+// messageBatch makes the argument of queue: a batch of the one message that the job is.
+func (r *realm) messageBatch(a *activation, event []byte) goja.Value {
+	var job api.RunningJob
+	if err := json.Unmarshal(a.head.Job, &job); err != nil {
+		panic(r.newError(api.CodeInternal, "the description of the job cannot be read"))
+	}
+	m := &message{}
+	a.message = m
+	ack := func(goja.FunctionCall) goja.Value {
+		m.acked = m.acked || !m.retried
+		return goja.Undefined()
+	}
+	retry := func(call goja.FunctionCall) goja.Value {
+		delay := r.retryDelay(call.Argument(0))
+		if !m.acked && !m.retried {
+			m.retried, m.delayMS = true, delay
+		}
+		return goja.Undefined()
+	}
+	date, err := r.vm.New(orUndefined(r.vm.Get("Date")), r.vm.ToValue(job.CreatedAtMS))
+	must(err)
+	one, batch := r.vm.NewObject(), r.vm.NewObject()
+	r.setAll(one, []property{
+		{"id", job.ID}, {"timestamp", date}, {"body", r.parsed(event)}, {"attempts", job.Attempt},
+		{"ack", r.newFunction("ack", 0, ack)}, {"retry", r.newFunction("retry", 0, retry)},
+	})
+	r.setAll(batch, []property{
+		{"queue", job.Queue}, {"messages", r.vm.NewArray(one)},
+		{"ackAll", r.newFunction("ackAll", 0, ack)}, {"retryAll", r.newFunction("retryAll", 0, retry)},
+	})
+	return batch
+}
+
+// retryDelay reads the options of retry: {delaySeconds}, from 0 to 43,200 (12 hours).
+func (r *realm) retryDelay(options goja.Value) *int64 {
+	obj, ok := options.(*goja.Object)
+	if !ok {
+		return nil
+	}
+	v := given(obj, "delaySeconds")
+	if v == nil {
+		return nil
+	}
+	seconds := v.ToFloat()
+	if !(seconds >= 0 && seconds <= api.MaxMessageRetryMS/1000) {
+		panic(r.newNamedError("RangeError", "retry: delaySeconds must be from 0 to 43200"))
+	}
+	ms := int64(seconds * 1000)
+	return &ms
+}
+
+// property is a member of an object that the platform makes.
+type property struct {
+	name  string
+	value any
+}
+
+// setAll defines enumerable properties.
+func (r *realm) setAll(obj *goja.Object, properties []property) {
+	for _, p := range properties {
+		must(obj.DefineDataProperty(p.name, r.vm.ToValue(p.value), goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_TRUE))
+	}
+}
+
+// unusableHandler returns the problem of a script whose handler is written as a value that can
+// be none: a literal, or an object without the methods of handlers. It knows only what the text
+// shows; evaluate finds the rest.
+func unusableHandler(tree *ast.Program) *wire.Problem {
+	values := map[string]ast.Expression{}
+	bound := ""
+	for _, s := range wrapped(tree) {
+		var list []*ast.Binding
+		switch n := s.(type) {
+		case *ast.VariableStatement:
+			list = n.List
+		case *ast.LexicalDeclaration:
+			list = n.List
+		case *ast.ExpressionStatement:
+			assign, ok := n.Expression.(*ast.AssignExpression)
+			if !ok {
+				continue
+			}
+			name, ok := assign.Right.(*ast.Identifier)
+			if target, is := assign.Left.(*ast.Identifier); ok && is && target.Name.String() == bindName {
+				bound = name.Name.String()
+			}
+		}
+		for _, b := range list {
+			if name, ok := b.Target.(*ast.Identifier); ok {
+				values[name.Name.String()] = b.Initializer
+			}
+		}
+	}
+	value := values[bound]
+	for range len(values) { // a chain of variables, which may be a circle
+		name, ok := value.(*ast.Identifier)
+		if !ok {
+			break
+		}
+		value = values[name.Name.String()]
+	}
+	switch n := value.(type) {
+	case *ast.NumberLiteral, *ast.StringLiteral, *ast.BooleanLiteral, *ast.NullLiteral, *ast.ArrayLiteral:
+	case *ast.ObjectLiteral:
+		if mayHandle(n) {
+			return nil
+		}
+	default:
+		return nil
+	}
+	return &wire.Problem{Message: "the exported handler is neither a function nor an object with a method fetch, scheduled or queue"}
+}
+
+// mayHandle reports whether an object of this text may have a handler.
+func mayHandle(n *ast.ObjectLiteral) bool {
+	for _, p := range n.Value {
+		switch p := p.(type) {
+		case *ast.PropertyShort:
+			if isHandlerName(p.Name.Name.String()) {
+				return true
+			}
+		case *ast.PropertyKeyed:
+			key, ok := p.Key.(*ast.StringLiteral)
+			if p.Computed || !ok || isHandlerName(key.Value.String()) || key.Value.String() == "__proto__" {
+				return true
+			}
+		default: // a spread
+			return true
+		}
+	}
+	return false
+}
+
+func isHandlerName(name string) bool {
+	return strings.Contains(" "+handlerFetch+" "+handlerScheduled+" "+handlerQueue+" ", " "+name+" ")
+}
