@@ -18,12 +18,12 @@ func (r *realm) descriptor(v goja.Value, class string) *goja.Object {
 // limits reads initial and maximum. most is the largest of either that is a valid type.
 func (r *realm) limits(o *goja.Object, class string, most uint64) wasm.Limits {
 	var l wasm.Limits
-	initial, maximum := orUndefined(o.Get("initial")), goja.Value(nil)
+	initial := orUndefined(o.Get("initial"))
 	if goja.IsUndefined(initial) {
 		panic(r.vm.NewTypeError("WebAssembly.%s: initial is required", class))
 	}
 	l.Min = uint64(r.unsigned32(initial, "initial"))
-	if maximum = orUndefined(o.Get("maximum")); !goja.IsUndefined(maximum) {
+	if maximum := orUndefined(o.Get("maximum")); !goja.IsUndefined(maximum) {
 		l.Max, l.HasMax = uint64(r.unsigned32(maximum, "maximum")), true
 	}
 	if l.Min > most || l.HasMax && (l.Max > most || l.Max < l.Min) {

@@ -22,7 +22,7 @@ func stackUsed() uintptr
 // maxWasmStack is how much of the stack may be in use when WebAssembly is entered. Go ends
 // the process at maxStackBytes; the interpreter's own limit of 2,000 frames takes less than
 // the rest.
-const maxWasmStack = maxStackBytes / 2
+const maxWasmStack = maxStackBytes / 4
 
 // wasmExtern names an entity by a module of wazero that exports it.
 type wasmExtern struct {
