@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"io"
 	"net/http"
+	neturl "net/url"
 	"os"
 	"os/exec"
 	"strings"
@@ -69,6 +70,7 @@ func TestExamples(t *testing.T) {
 	server := soustest.Start(t)
 	for name, test := range map[string]func(*testing.T, *soustest.Server){
 		"hello": testHello, "webhook-ts": testWebhook, "counter": testCounter, "multi-file": testMultiFile,
+		"wasm-rust": testWasm,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -81,6 +83,14 @@ func testHello(t *testing.T, server *soustest.Server) {
 	url := deploy(t, server, "hello")
 	call{"GET", "?name=Ada", nil, "", 200, `{"hello":"Ada"}`}.do(t, url)
 	call{"POST", "/any/path", nil, "", 200, `{"hello":"world"}`}.do(t, url)
+}
+
+func testWasm(t *testing.T, server *soustest.Server) {
+	url := deploy(t, server, "wasm-rust")
+	for _, text := range []string{"", "abc", "ü", strings.Repeat("a", 119), strings.Repeat("b", 128)} {
+		sum := sha256.Sum256([]byte(text))
+		call{"GET", "?text=" + neturl.QueryEscape(text), nil, "", 200, `{"sha256":"` + hex.EncodeToString(sum[:]) + `"}`}.do(t, url)
+	}
 }
 
 func testWebhook(t *testing.T, server *soustest.Server) {

@@ -1,6 +1,7 @@
 package child
 
 import (
+	"context"
 	"sync/atomic"
 
 	"github.com/dop251/goja"
@@ -31,6 +32,28 @@ type control struct {
 	reason atomic.Int32
 	vm     atomic.Pointer[goja.Runtime]
 	wake   chan struct{} // filled once stopped, for a loop that waits
+	halted atomic.Pointer[halted]
+}
+
+// halted is a context that ends when the activation is stopped.
+type halted struct {
+	ctx    context.Context
+	cancel context.CancelFunc
+}
+
+// context returns the context that ends when the activation is stopped, for code that an
+// interrupt of the script does not reach. Only the goroutine that runs scripts calls it.
+func (c *control) context() context.Context {
+	h := c.halted.Load()
+	if h == nil {
+		h = &halted{}
+		h.ctx, h.cancel = context.WithCancel(context.Background())
+		c.halted.Store(h)
+		if why := c.cause(); why != causeNone && why != causeEnded {
+			h.cancel()
+		}
+	}
+	return h.ctx
 }
 
 func newControl() *control { return &control{wake: make(chan struct{}, 1)} }
@@ -51,6 +74,9 @@ func (c *control) stop(why cause) {
 	}
 	if vm := c.vm.Load(); vm != nil {
 		vm.Interrupt(why)
+	}
+	if h := c.halted.Load(); h != nil {
+		h.cancel()
 	}
 	select {
 	case c.wake <- struct{}{}:

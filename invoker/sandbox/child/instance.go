@@ -38,11 +38,12 @@ func (s *server) keep(a *activation, why cause, failure error) {
 	r, bounds := a.realm, s.program.assign.Instance
 	if bounds != nil && r != nil && r.instance.served == 1 {
 		r.instance.held = s.memory.measureHeld()
+		r.wasm.measureHeld()
 	}
 	switch {
 	case bounds == nil || r == nil || r.handler == nil && r.handlers == nil:
 	case why != causeNone || r.instance.stray || len(a.unhandled) > 0 || failure != nil && uncatchable(failure):
-	case r.instance.served >= bounds.Activations || time.Since(r.instance.began).Milliseconds() >= bounds.AgeMS || s.memory.grown(r.instance.held):
+	case r.instance.served >= bounds.Activations || time.Since(r.instance.began).Milliseconds() >= bounds.AgeMS || s.memory.grown(r.instance.held) || r.wasm.grown():
 	default:
 		r.leave()
 		s.next = r

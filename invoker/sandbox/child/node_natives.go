@@ -51,6 +51,7 @@ func globalsFor(script []byte) []row {
 		row{"global", func(r *realm) goja.Value { return r.vm.GlobalObject() }},
 		row{"self", func(r *realm) goja.Value { return r.vm.GlobalObject() }},
 		row{"process", func(r *realm) goja.Value { return r.builtin("process") }},
+		row{"WebAssembly", webAssembly},
 		of("buffer", "Buffer"),
 		of("internal/web", "Event"),
 		of("internal/web", "EventTarget"),

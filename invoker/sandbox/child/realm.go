@@ -44,6 +44,7 @@ type realm struct {
 	ticks    goja.Callable           // runs what process.nextTick was given; nil without node:process
 
 	instance instance
+	wasm     *wasmEngine // nil until the script uses WebAssembly
 
 	expressions map[string]*regex.Program // compiled, by flags and text
 	searched    textCache

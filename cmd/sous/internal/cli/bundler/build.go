@@ -2,6 +2,7 @@ package bundler
 
 import (
 	"bytes"
+	"encoding/base64"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -158,6 +159,9 @@ func (b *build) need() {
 // name files that are not installed. esbuild loads the others.
 func (b *build) load(args esbuild.OnLoadArgs) (esbuild.OnLoadResult, error) {
 	if inPackages(args.Path) {
+		if filepath.Ext(args.Path) == ".wasm" {
+			return loadWasm(args.Path), nil
+		}
 		return loadPackaged(args.Path), nil
 	}
 	rel, inside := b.inRoot(args.Path)
@@ -169,7 +173,22 @@ func (b *build) load(args esbuild.OnLoadArgs) (esbuild.OnLoadResult, error) {
 			Text: fmt.Sprintf("%s is imported, but not part of the function: .sousignore names it", rel),
 		}}}, nil
 	}
+	if filepath.Ext(args.Path) == ".wasm" {
+		return loadWasm(args.Path), nil
+	}
 	return esbuild.OnLoadResult{}, nil
+}
+
+// loadWasm loads a .wasm file as a module whose default export is the WebAssembly.Module, as
+// Workers have it. It is compiled when the function's modules are evaluated.
+func loadWasm(path string) esbuild.OnLoadResult {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return esbuild.OnLoadResult{} // esbuild reports it, or can read it
+	}
+	contents := fmt.Sprintf("import { Buffer } from \"node:buffer\";\nexport default /* @__PURE__ */ new WebAssembly.Module(Buffer.from(%q, \"base64\"));\n",
+		base64.StdEncoding.EncodeToString(raw))
+	return esbuild.OnLoadResult{Contents: &contents, Loader: esbuild.LoaderJS}
 }
 
 // loadPackaged loads a module of a package without its reference to a source map.

@@ -133,7 +133,7 @@ func loaders() map[string]esbuild.Loader {
 		out[ext] = esbuild.LoaderText
 	}
 	for _, ext := range []string{
-		".wasm", ".bin", ".dat", ".gz", ".br", ".zip", ".pdf", ".png", ".jpg", ".jpeg", ".gif", ".webp", ".ico",
+		".bin", ".dat", ".gz", ".br", ".zip", ".pdf", ".png", ".jpg", ".jpeg", ".gif", ".webp", ".ico",
 		".woff", ".woff2", ".ttf", ".otf",
 	} {
 		out[ext] = esbuild.LoaderBinary

@@ -181,9 +181,9 @@ func TestBundled(t *testing.T) {
 			"node_modules/events/index.js": `module.exports = "npm's events";`,
 		}, `["node:crypto",{"builtin":"node:events"},"npm's buffer",{"builtin":"node:stream"},"node:url"]`},
 		"text, JSON and bytes": {map[string]string{
-			"function.js": `import t from "./a.html"; import q from "./q.sql"; import j from "./a.json"; import w from "./m.wasm"; import c from "./c.css";
+			"function.js": `import t from "./a.html"; import q from "./q.sql"; import j from "./a.json"; import w from "./m.bin"; import c from "./c.css";
 				export default () => [t, q, j.n, w instanceof Uint8Array, Array.from(w), c];`,
-			"a.html": "<p>ä</p>", "q.sql": "SELECT 1", "a.json": `{"n": 3}`, "m.wasm": "\x00asm\xff", "c.css": "p { }",
+			"a.html": "<p>ä</p>", "q.sql": "SELECT 1", "a.json": `{"n": 3}`, "m.bin": "\x00asm\xff", "c.css": "p { }",
 		}, `["<p>ä</p>","SELECT 1",3,true,[0,97,115,109,255],"p { }"]`},
 		"JSX": {map[string]string{
 			"function.jsx":                      `export default () => <a b="1">x</a>;`,

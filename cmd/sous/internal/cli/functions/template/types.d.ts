@@ -675,4 +675,33 @@ declare module "*.html" { const text: string; export default text; }
 declare module "*.md" { const text: string; export default text; }
 declare module "*.css" { const text: string; export default text; }
 declare module "*.sql" { const text: string; export default text; }
-declare module "*.wasm" { const bytes: Uint8Array; export default bytes; }
+declare module "*.wasm" { const module: WebAssembly.Module; export default module; }
+
+declare namespace WebAssembly {
+  type ValueType = "i32" | "i64" | "f32" | "f64" | "externref" | "anyfunc" | "funcref";
+  type Kind = "function" | "table" | "memory" | "global";
+  type Imports = Record<string, Record<string, unknown>>;
+  class Module {
+    constructor(bytes: BufferSource);
+    static exports(module: Module): { name: string; kind: Kind }[];
+    static imports(module: Module): { module: string; name: string; kind: Kind }[];
+    static customSections(module: Module, name: string): ArrayBuffer[];
+  }
+  class Instance { constructor(module: Module, imports?: Imports); readonly exports: Record<string, any>; }
+  class Memory { constructor(descriptor: { initial: number; maximum?: number }); grow(pages: number): number; readonly buffer: ArrayBuffer; }
+  class Table {
+    constructor(descriptor: { element: "anyfunc" | "externref"; initial: number; maximum?: number }, value?: unknown);
+    grow(delta: number, value?: unknown): number;
+    get(index: number): any;
+    set(index: number, value?: unknown): void;
+    readonly length: number;
+  }
+  class Global { constructor(descriptor: { value: ValueType; mutable?: boolean }, value?: unknown); value: any; valueOf(): any; }
+  class CompileError extends Error {}
+  class LinkError extends Error {}
+  class RuntimeError extends Error {}
+  function validate(bytes: BufferSource): boolean;
+  function compile(bytes: BufferSource): Promise<Module>;
+  function instantiate(bytes: BufferSource, imports?: Imports): Promise<{ module: Module; instance: Instance }>;
+  function instantiate(module: Module, imports?: Imports): Promise<Instance>;
+}

@@ -1,0 +1,194 @@
+package child
+
+import (
+	"bytes"
+
+	"github.com/dop251/goja"
+
+	"github.com/codesous/sous/invoker/sandbox/child/wasm"
+)
+
+// webAssembly makes the namespace WebAssembly (https://webassembly.github.io/spec/js-api/).
+func webAssembly(r *realm) goja.Value {
+	w := newWasmEngine(r)
+	r.wasm = w
+	o := r.vm.NewObject()
+	must(o.DefineDataPropertySymbol(goja.SymToStringTag, r.vm.ToValue("WebAssembly"), goja.FLAG_FALSE, goja.FLAG_TRUE, goja.FLAG_FALSE))
+	for _, f := range []struct {
+		name   string
+		length int
+		call   func(r *realm, call goja.FunctionCall) goja.Value
+	}{
+		{"compile", 1, wasmCompile}, {"instantiate", 1, wasmInstantiate}, {"validate", 1, wasmValidate},
+	} {
+		must(o.DefineDataProperty(f.name, function(f.name, f.length, f.call)(r), goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_TRUE))
+	}
+	named := func(name string, b built) {
+		r.hidden(b.ctor, "name", r.vm.ToValue(name))
+		r.hidden(o, name, b.ctor)
+	}
+	named("Module", moduleClass().define(r))
+	named("Instance", instanceClass().define(r))
+	named("Memory", memoryClass().define(r))
+	named("Table", tableClass().define(r))
+	named("Global", globalClass().define(r))
+	value, err := r.vm.RunScript("webassembly.js", wasmErrors)
+	must(err)
+	for name, class := range map[string]**goja.Object{"CompileError": &w.classes.compile, "LinkError": &w.classes.link, "RuntimeError": &w.classes.runtime} {
+		*class = value.(*goja.Object).Get(name).(*goja.Object)
+		r.hidden(o, name, *class)
+	}
+	w.classes.asIntN, _ = goja.AssertFunction(value.(*goja.Object).Get("asIntN"))
+	return o
+}
+
+// wasmErrors makes the classes of errors, as the language makes its own.
+const wasmErrors = `(() => {
+	const out = { asIntN: BigInt.asIntN };
+	for (const name of ["CompileError", "LinkError", "RuntimeError"]) {
+		const make = { [name]: function (message, options) {
+			return Reflect.construct(Error, message === undefined ? [] : [message, options], new.target || make);
+		} }[name];
+		Object.setPrototypeOf(make, Error);
+		Object.defineProperty(make, "length", { value: 1, configurable: true });
+		make.prototype = Object.create(Error.prototype, {
+			constructor: { value: make, writable: true, configurable: true },
+			name: { value: name, writable: true, configurable: true },
+			message: { value: "", writable: true, configurable: true },
+		});
+		Object.defineProperty(make, "prototype", { writable: false });
+		out[name] = make;
+	}
+	return out;
+})()`
+
+// wasmBytes returns a copy of a BufferSource.
+func (r *realm) wasmBytes(v goja.Value) []byte {
+	data, ok := bufferSource(v)
+	if !ok {
+		panic(r.vm.NewTypeError("WebAssembly: an ArrayBuffer or a view of one is required"))
+	}
+	return bytes.Clone(data)
+}
+
+// compiled returns the module of some bytes, or throws a CompileError.
+func (w *wasmEngine) compiled(binary []byte) *wasmModule {
+	m, err := w.compile(binary)
+	if err != nil {
+		w.throw(w.classes.compile, "%s", err)
+	}
+	return m
+}
+
+func wasmValidate(r *realm, call goja.FunctionCall) goja.Value {
+	_, err := r.wasm.compile(r.wasmBytes(call.Argument(0)))
+	return r.vm.ToValue(err == nil)
+}
+
+// soon returns a promise that is settled with what produce returns or throws.
+func (r *realm) soon(produce func() goja.Value) goja.Value {
+	return r.promised(func() *deferred {
+		d := r.newDeferred()
+		must(d.settle(r, produce))
+		return d
+	})
+}
+
+func wasmCompile(r *realm, call goja.FunctionCall) goja.Value {
+	return r.soon(func() goja.Value {
+		return moduleClass().instance(r, r.wasm.compiled(r.wasmBytes(call.Argument(0))))
+	})
+}
+
+// wasmInstantiate is instantiate(bytes, imports), which resolves with the module and the
+// instance, and instantiate(module, imports), which resolves with the instance.
+func wasmInstantiate(r *realm, call goja.FunctionCall) goja.Value {
+	return r.soon(func() goja.Value {
+		object := r.importObject(call.Argument(1))
+		if m, ok := stateOf[*wasmModule](call.Argument(0)); ok {
+			return instanceClass().instance(r, r.wasm.instantiate(m, object))
+		}
+		m := r.wasm.compiled(r.wasmBytes(call.Argument(0)))
+		out := r.vm.NewObject()
+		must(out.Set("module", moduleClass().instance(r, m)))
+		must(out.Set("instance", instanceClass().instance(r, r.wasm.instantiate(m, object))))
+		return out
+	})
+}
+
+// importObject checks the argument that is an object or undefined.
+func (r *realm) importObject(v goja.Value) goja.Value {
+	if _, ok := v.(*goja.Object); !ok && !goja.IsUndefined(v) {
+		panic(r.vm.NewTypeError("WebAssembly: the imports must be an object"))
+	}
+	return v
+}
+
+// wasmNames makes an object of names and texts.
+func (r *realm) wasmNames(pairs ...string) *goja.Object {
+	o := r.vm.NewObject()
+	for i := 0; i < len(pairs); i += 2 {
+		must(o.Set(pairs[i], pairs[i+1]))
+	}
+	return o
+}
+
+func moduleClass() *class[*wasmModule] {
+	describe := func(name string, length int, make func(r *realm, m *wasm.Module, call goja.FunctionCall) []any) row {
+		return row{name, function(name, length, func(r *realm, call goja.FunctionCall) goja.Value {
+			m, ok := stateOf[*wasmModule](call.Argument(0))
+			if !ok {
+				panic(r.vm.NewTypeError("WebAssembly.Module.%s: a WebAssembly.Module is required", name))
+			}
+			return r.vm.NewArray(make(r, m.info, call)...)
+		})}
+	}
+	return &class[*wasmModule]{
+		name: "WebAssembly.Module", length: 1,
+		construct: func(r *realm, call goja.ConstructorCall) *wasmModule {
+			return r.wasm.compiled(r.wasmBytes(call.Argument(0)))
+		},
+		statics: []row{
+			describe("exports", 1, func(r *realm, m *wasm.Module, _ goja.FunctionCall) (out []any) {
+				for _, e := range m.Exports {
+					out = append(out, r.wasmNames("name", e.Name, "kind", e.Type.Kind.String()))
+				}
+				return out
+			}),
+			describe("imports", 1, func(r *realm, m *wasm.Module, _ goja.FunctionCall) (out []any) {
+				for _, i := range m.Imports {
+					out = append(out, r.wasmNames("module", i.Module, "name", i.Name, "kind", i.Type.Kind.String()))
+				}
+				return out
+			}),
+			describe("customSections", 2, func(r *realm, m *wasm.Module, call goja.FunctionCall) (out []any) {
+				if len(call.Arguments) < 2 {
+					panic(r.vm.NewTypeError("WebAssembly.Module.customSections: a name is required"))
+				}
+				name := call.Argument(1).String()
+				for _, c := range m.Customs {
+					if c.Name == name {
+						out = append(out, r.vm.NewArrayBuffer(bytes.Clone(c.Data)))
+					}
+				}
+				return out
+			}),
+		},
+	}
+}
+
+func instanceClass() *class[*wasmInstance] {
+	return &class[*wasmInstance]{
+		name: "WebAssembly.Instance", length: 1,
+		construct: func(r *realm, call goja.ConstructorCall) *wasmInstance {
+			m, ok := stateOf[*wasmModule](call.Argument(0))
+			if !ok {
+				panic(r.vm.NewTypeError("WebAssembly.Instance: a WebAssembly.Module is required"))
+			}
+			return r.wasm.instantiate(m, r.importObject(call.Argument(1)))
+		},
+		members: []member[*wasmInstance]{
+			{name: "exports", get: func(_ *realm, i *wasmInstance) goja.Value { return i.exports }},
+		},
+	}
+}

@@ -1,0 +1,88 @@
+package child
+
+import (
+	"testing"
+	"time"
+
+	"github.com/codesous/sous/invoker/sandbox/wire"
+)
+
+// Modules of the tests, as bytes of JavaScript.
+const (
+	// loopModule exports f, which never ends.
+	loopModule = `[0,97,115,109,1,0,0,0, 1,4,1,96,0,0, 3,2,1,0, 7,5,1,1,102,0,0, 10,9,1,7,0,3,64,12,0,11,11]`
+	// loopStart never ends its start function.
+	loopStart = `[0,97,115,109,1,0,0,0, 1,4,1,96,0,0, 3,2,1,0, 8,1,0, 10,9,1,7,0,3,64,12,0,11,11]`
+	// forward exports f, which calls the import m.f.
+	forward = `[0,97,115,109,1,0,0,0, 1,4,1,96,0,0, 2,7,1,1,109,1,102,0,0, 3,2,1,0, 7,5,1,1,102,0,1, 10,6,1,4,0,16,0,11]`
+)
+
+const instanceOf = `const of = (bytes, m) => new WebAssembly.Instance(new WebAssembly.Module(new Uint8Array(bytes)), { m }).exports;`
+
+// TestWasmLoopsEnd: WebAssembly that never ends is stopped by the deadline, without the kill
+// of the process that the parent holds in reserve, and cannot be caught.
+func TestWasmLoopsEnd(t *testing.T) {
+	t.Parallel()
+	for name, source := range map[string]string{
+		"export":             `of(` + loopModule + `).f()`,
+		"start":              `of(` + loopStart + `)`,
+		"import":             `of(` + forward + `, of(` + loopModule + `)).f()`,
+		"import of a script": `const e = of(` + loopModule + `); of(` + forward + `, { f() { e.f() } }).f()`,
+		"loop of a script":   `of(` + forward + `, { f() { for (;;); } }).f()`,
+		"calls in a loop":    `const e = of(` + forward + `, { f() {} }); for (;;) e.f()`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := spawn(t)
+			p.source(instanceOf + `export default () => { for (;;) { try { ` + source + ` } catch (e) {} } }`)
+			start := time.Now()
+			p.begin("null", 300*time.Millisecond)
+			if o := p.finish(); o.Outcome != wire.OutcomeTimeout || o.Flags&wire.FlagRetire == 0 {
+				t.Errorf("outcome %d with flags %b (%s), want a timeout that retires the child", o.Outcome, o.Flags, o.Body)
+			}
+			if took := time.Since(start); took > 5*time.Second {
+				t.Errorf("the activation took %v, want about its deadline of 300ms", took)
+			}
+		})
+	}
+}
+
+// TestWasmRecursionIsCaught: no recursion ends the child, whose stack is bounded.
+func TestWasmRecursionIsCaught(t *testing.T) {
+	t.Parallel()
+	p := spawn(t)
+	p.source(instanceOf + `
+		const recursive = [0,97,115,109,1,0,0,0, 1,4,1,96,0,0, 3,2,1,0, 7,5,1,1,102,0,0, 10,6,1,4,0,16,0,11];
+		const caught = (f) => { try { f(); return "returned" } catch (e) { return e.name } };
+		export default () => {
+			const turns = of(` + forward + `, { f: () => turns.f() });
+			const deep = of(recursive);
+			const both = of(` + forward + `, { f() { try { both.f() } finally { deep.f() } } });
+			const mapped = of(` + forward + `, { f: () => [1].map(() => mapped.f()) });
+			const made = { f: () => of(` + forward + `, made).f() };
+			return [caught(() => deep.f()), caught(() => turns.f()), caught(() => both.f()), caught(() => mapped.f()), caught(() => made.f()), caught(() => of(` + forward + `, { f() {} }).f())];
+		}`)
+	for range 2 {
+		if got, want := p.value("null"), `["RangeError","RangeError","RangeError","RangeError","RangeError","returned"]`; got != want {
+			t.Errorf("recursions: got %s, want %s", got, want)
+		}
+	}
+}
+
+// TestWasmMemoryIsCounted: memories of WebAssembly are part of the memory of an activation,
+// and instances that each activation makes do not fill an instance of the function.
+func TestWasmMemoryIsCounted(t *testing.T) {
+	t.Parallel()
+	p := spawn(t)
+	p.instance = &wire.Instance{Activations: 1000, AgeMS: 600_000}
+	p.source(`export default (pages) => { const m = new WebAssembly.Memory({ initial: pages }); new Uint8Array(m.buffer).fill(1); return m.buffer.byteLength }`)
+	for range 30 {
+		o := p.invoke("160")
+		if string(o.Body) != "10485760" {
+			t.Fatalf("a memory of 10 MB in each activation: outcome %d (%s), want 10485760", o.Outcome, o.Body)
+		}
+		if o.MemoryPeak < 10<<20 {
+			t.Errorf("memory peak %d, want at least the 10 MB of the memory", o.MemoryPeak)
+		}
+	}
+}

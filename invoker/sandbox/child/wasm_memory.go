@@ -1,0 +1,73 @@
+package child
+
+import (
+	"github.com/dop251/goja"
+	wazeroapi "github.com/tetratelabs/wazero/api"
+)
+
+// wasmMemory is a linear memory, in Go's heap. The memory watch counts it as any other
+// memory of the script; beyond that, all memories of a realm hold at most the limit of the
+// function, so that a module sees memory.grow fail instead of being stopped.
+type wasmMemory struct {
+	engine *wasmEngine
+	bytes  []byte
+	buffer *goja.Object // the ArrayBuffer that shows bytes; nil until it is asked for
+
+	memory wazeroapi.Memory
+	extern wasmExtern
+	object *goja.Object
+}
+
+// Reallocate is called by wazero when the memory is made and when it grows. It returns nil
+// if there is no room. The ArrayBuffer of before is detached.
+func (m *wasmMemory) Reallocate(size uint64) []byte {
+	if size <= uint64(cap(m.bytes)) {
+		m.bytes = m.bytes[:size]
+	} else {
+		more := size - uint64(cap(m.bytes))
+		if m.engine.bytes+more > m.engine.limit {
+			return nil
+		}
+		// A module that grows page by page must not copy its memory each time.
+		spare := min(size/4, m.engine.limit-m.engine.bytes-more)
+		if cap(m.bytes) == 0 {
+			spare = 0
+		}
+		grown := make([]byte, size, size+spare)
+		copy(grown, m.bytes)
+		m.engine.bytes += more + spare
+		m.bytes = grown
+	}
+	m.detach()
+	return m.bytes
+}
+
+// Free is called when the instance that made the memory is closed.
+func (m *wasmMemory) Free() {}
+
+// detach detaches the ArrayBuffer, whose views then have the length 0.
+func (m *wasmMemory) detach() {
+	if m.buffer != nil {
+		detach(m.buffer)
+		m.buffer = nil
+	}
+}
+
+// current returns the ArrayBuffer of the memory, the same until the memory grows.
+func (m *wasmMemory) current() goja.Value {
+	if m.buffer == nil {
+		r := m.engine.realm
+		m.buffer = r.vm.ToValue(r.vm.NewArrayBuffer(m.bytes)).(*goja.Object)
+		r.attach(m.buffer, m)
+	}
+	return m.buffer
+}
+
+// grow adds pages and returns how many there were before, false if there is no room.
+func (m *wasmMemory) grow(pages uint32) (uint32, bool) {
+	before, ok := m.memory.Grow(pages)
+	if ok {
+		m.detach() // by 0 pages too
+	}
+	return before, ok
+}
