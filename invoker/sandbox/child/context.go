@@ -33,24 +33,24 @@ func contextTable() []liveRow {
 		}
 	}
 	return []liveRow{
-		{"activation_id", text(func(a *activation) string { return a.head.ActivationID })},
-		{"deadline_ms", number(func(a *activation) int64 { return a.head.DeadlineMS })},
-		{"tenant", text(func(a *activation) string { return a.server.program.assign.Tenant })},
-		{"namespace", text(func(a *activation) string { return a.server.program.assign.Namespace })},
-		{"function", text(func(a *activation) string { return a.server.program.assign.Function })},
-		{"version", number(func(a *activation) int64 { return a.server.program.assign.Version })},
-		{"ref", document(func(a *activation) []byte { return a.head.Ref })},
-		{"trigger", document(func(a *activation) []byte { return a.head.Trigger })},
-		{"principal", document(func(a *activation) []byte { return a.head.Principal })},
-		{"attempt", number(func(a *activation) int64 { return int64(a.head.Attempt) })},
-		{"request_id", text(func(a *activation) string { return a.head.RequestID })},
-		{"remainingMs", func(r *realm, a *activation) goja.Value {
+		{name: "activation_id", of: text(func(a *activation) string { return a.head.ActivationID })},
+		{name: "deadline_ms", of: number(func(a *activation) int64 { return a.head.DeadlineMS })},
+		{name: "tenant", of: text(func(a *activation) string { return a.server.program.assign.Tenant })},
+		{name: "namespace", of: text(func(a *activation) string { return a.server.program.assign.Namespace })},
+		{name: "function", of: text(func(a *activation) string { return a.server.program.assign.Function })},
+		{name: "version", of: number(func(a *activation) int64 { return a.server.program.assign.Version })},
+		{name: "ref", of: document(func(a *activation) []byte { return a.head.Ref })},
+		{name: "trigger", of: document(func(a *activation) []byte { return a.head.Trigger })},
+		{name: "principal", of: document(func(a *activation) []byte { return a.head.Principal })},
+		{name: "attempt", of: number(func(a *activation) int64 { return int64(a.head.Attempt) })},
+		{name: "request_id", of: text(func(a *activation) string { return a.head.RequestID })},
+		{name: "remainingMs", of: func(r *realm, a *activation) goja.Value {
 			return r.newFunction("remainingMs", 0, func(goja.FunctionCall) goja.Value {
 				return r.vm.ToValue(max(0, a.head.DeadlineMS-time.Now().UnixMilli()))
 			})
 		}},
-		{"waitUntil", waitUntil},
-		{"signal", func(r *realm, a *activation) goja.Value { return a.callerSignal(r) }},
-		{"instance", contextInstance},
+		{name: "waitUntil", of: waitUntil},
+		{name: "signal", of: func(r *realm, a *activation) goja.Value { return a.callerSignal(r) }, unlisted: true},
+		{name: "instance", of: contextInstance},
 	}
 }

@@ -17,10 +17,10 @@ func csJob(r *realm) goja.Value {
 		{"checkpoint", function("checkpoint", 1, jobCheckpoint)},
 		{"lastCheckpoint", function("lastCheckpoint", 0, jobLastCheckpoint)},
 	},
-		liveRow{"id", jobMember(func(j *api.RunningJob) any { return j.ID })},
-		liveRow{"queue", jobMember(func(j *api.RunningJob) any { return j.Queue })},
-		liveRow{"attempt", jobMember(func(j *api.RunningJob) any { return j.Attempt })},
-		liveRow{"maxAttempts", jobMember(func(j *api.RunningJob) any { return j.MaxAttempts })},
+		liveRow{name: "id", of: jobMember(func(j *api.RunningJob) any { return j.ID })},
+		liveRow{name: "queue", of: jobMember(func(j *api.RunningJob) any { return j.Queue })},
+		liveRow{name: "attempt", of: jobMember(func(j *api.RunningJob) any { return j.Attempt })},
+		liveRow{name: "maxAttempts", of: jobMember(func(j *api.RunningJob) any { return j.MaxAttempts })},
 	)
 }
 

@@ -17,7 +17,7 @@ func performance(r *realm) goja.Value {
 			}
 			return r.vm.ToValue(float64(time.Since(r.act.began).Microseconds()) / 1000)
 		})},
-	}, liveRow{"timeOrigin", func(r *realm, a *activation) goja.Value {
+	}, liveRow{name: "timeOrigin", of: func(r *realm, a *activation) goja.Value {
 		return r.vm.ToValue(float64(a.began.UnixMicro()) / 1000)
 	}})
 }

@@ -57,7 +57,7 @@ func noHandler(name string) string {
 	if name == "" {
 		name = "default"
 	}
-	return fmt.Sprintf("the handler %q is not a function, and no object with a method fetch, scheduled or queue", name)
+	return fmt.Sprintf("the handler %q is neither a function nor an object with a method fetch, scheduled or queue", name)
 }
 
 // call calls the handler for the activation. Errors: there is none for its trigger.

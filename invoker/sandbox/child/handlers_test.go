@@ -89,7 +89,7 @@ func TestHandlersFail(t *testing.T) {
 		"no scheduled":    {`export default { fetch: () => new Response() }`, bySchedule, aJob, "no method scheduled"},
 		"no queue":        {`export default { scheduled() {} }`, byQueue, aJob, "no method queue"},
 		"no fetch":        {`export default { queue() {} }`, byHTTP, "", "no method fetch"},
-		"computed":        {`export default JSON.parse("{}")`, byHTTP, "", "no object with a method"},
+		"computed":        {`export default JSON.parse("{}")`, byHTTP, "", "nor an object with a method"},
 		"throwing getter": {`export default { get fetch() { throw new Error("mine") } }`, byHTTP, "", "mine"},
 		"revoked proxy":   {`const p = Proxy.revocable({}, {}); p.revoke(); export default p.proxy`, byHTTP, "", "revoked"},
 		"thrown":          {`export default { queue() { throw new Error("boom") } }`, byQueue, aJob, "boom"},

@@ -17,6 +17,9 @@ type row struct {
 type liveRow struct {
 	name string
 	of   func(*realm, *activation) goja.Value
+	// unlisted leaves the name out of the keys: a read has an effect that a copy of the
+	// object must not have.
+	unlisted bool
 }
 
 // function makes a row's value of a Go function; length is its JavaScript length. The Go
@@ -136,7 +139,7 @@ func (s *space) Delete(key string) bool {
 func (s *space) Keys() []string {
 	keys := make([]string, 0, len(s.rows)+len(s.live)+len(s.order))
 	for _, r := range s.live {
-		if s.Has(r.name) {
+		if !r.unlisted && s.Has(r.name) {
 			keys = append(keys, r.name)
 		}
 	}

@@ -56,8 +56,8 @@ func TestFailures(t *testing.T) {
 			want:   api.ActivationError{Type: "Exception", Message: "early", Stack: "function.js:1:"},
 		},
 		"no function": {
-			source: "export default 5",
-			want:   api.ActivationError{Type: "Exception", Message: `the handler "default" is not a function`},
+			source: "export default globalThis.nothing",
+			want:   api.ActivationError{Type: "Exception", Message: `the handler "default" is neither a function nor an object with a method fetch, scheduled or queue`},
 		},
 		"unsettled": {
 			source: "export default () => new Promise(() => {})",

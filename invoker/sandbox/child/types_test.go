@@ -110,7 +110,7 @@ func TestTypesDeclareWhatIsThere(t *testing.T) {
 		const walk = (o) => Object.fromEntries(Object.keys(o).map((k) => [k, typeof o[k] === "function" ? "method" : o[k] !== null && typeof o[k] === "object" ? walk(o[k]) : "value"]));
 		const own = (o, not) => Object.getOwnPropertyNames(o).filter((k) => !not.includes(k)).sort();
 		export default (names, ctx) => ({
-			cs: walk(cs), ctx: walk(ctx), console: walk(console), crypto: walk(crypto),
+			cs: walk(cs), ctx: { ...walk(ctx), signal: walk(ctx.signal) }, console: walk(console), crypto: walk(crypto),
 			types: Object.fromEntries(names.map((n) => [n, typeof globalThis[n]])),
 			classes: Object.fromEntries(names.filter((n) => typeof globalThis[n] === "function" && globalThis[n].prototype !== undefined && n !== "DOMException")
 				.map((n) => [n, { members: own(globalThis[n].prototype, ["constructor"]), statics: own(globalThis[n], ["length", "name", "prototype"]) }])),

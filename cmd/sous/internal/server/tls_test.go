@@ -97,8 +97,8 @@ func callSecure(t *testing.T, c *http.Client, url, protocol string) string {
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
-	if err != nil || response.StatusCode != http.StatusOK || response.Proto != protocol || string(body) != "aGVsbG8=" {
-		t.Errorf("POST over %s = %s %s %s, %v, want %s 200 OK aGVsbG8=", protocol, response.Proto, response.Status, body, err, protocol)
+	if err != nil || response.StatusCode != http.StatusOK || response.Proto != protocol || string(body) != "hello" {
+		t.Errorf("POST over %s = %s %s %s, %v, want %s 200 OK hello", protocol, response.Proto, response.Status, body, err, protocol)
 	}
 	return response.Header.Get("X-Cs-Activation-Id")
 }
