@@ -97,6 +97,6 @@ func (immediate) Check(context.Context, string, string, string, []byte) error { 
 
 func (immediate) FunctionChanged(context.Context, string, string, string) {}
 
-func (immediate) Warm(context.Context, string, string, string, *api.Version) {}
+func (immediate) Warm(string, string, string, *api.Version) {}
 
 func (immediate) Enqueue(context.Context, api.Invocation) (*api.Queued, error) { return nil, nil }

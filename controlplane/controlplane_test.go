@@ -77,7 +77,7 @@ func (e *engine) Check(_ context.Context, tenant, entry, handler string, bundle 
 	return e.check(entry, handler, bundle)
 }
 
-func (*engine) Warm(context.Context, string, string, string, *api.Version) {}
+func (*engine) Warm(string, string, string, *api.Version) {}
 
 func (e *engine) FunctionChanged(context.Context, string, string, string) {
 	e.mu.Lock()

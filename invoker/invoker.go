@@ -220,17 +220,20 @@ func (i *Invoker) Check(ctx context.Context, tenant, entry, handler string, tar 
 }
 
 // Warm starts a sandbox for a version that was just published, where this replica has room, so
-// that its first call finds the program loaded. An error is logged only: the call starts a
-// sandbox itself.
-func (i *Invoker) Warm(ctx context.Context, tenant, namespace, function string, version *api.Version) {
+// that its first call finds the program loaded. It does not wait for the start. An error is
+// logged only: the call starts a sandbox itself.
+func (i *Invoker) Warm(tenant, namespace, function string, version *api.Version) {
 	if i.pool == nil || i.enter() != nil {
 		return
 	}
-	defer i.active.Done()
-	if err := i.pool.Warm(ctx, i.newProgram(tenant, namespace, function, version)); err != nil && ctx.Err() == nil {
-		i.logger.Warn("no sandbox was started for a new version", zap.String("tenant", tenant), zap.String("namespace", namespace),
-			zap.String("function", function), zap.Int64("version", version.Version), zap.Error(err))
-	}
+	go func() {
+		defer i.active.Done()
+		err := i.pool.Warm(i.life, i.newProgram(tenant, namespace, function, version))
+		if err != nil && i.life.Err() == nil {
+			i.logger.Warn("no sandbox was started for a new version", zap.String("tenant", tenant), zap.String("namespace", namespace),
+				zap.String("function", function), zap.Int64("version", version.Version), zap.Error(err))
+		}
+	}()
 }
 
 // onChange handles a notice of another replica, or of this one. It is called for one notice

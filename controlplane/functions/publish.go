@@ -20,8 +20,8 @@ type Compiler interface {
 	// elsewhere by a notice. If the notice is lost, the cached resolution ends after a
 	// second.
 	FunctionChanged(ctx context.Context, tenant, namespace, function string)
-	// Warm prepares this replica for the first call of a version, where it has room.
-	Warm(ctx context.Context, tenant, namespace, function string, version *api.Version)
+	// Warm begins to prepare this replica for the first call of a version, where it has room.
+	Warm(tenant, namespace, function string, version *api.Version)
 }
 
 // Publisher publishes drafts as versions. All fields are required.
@@ -95,7 +95,7 @@ func (p *Publisher) Publish(ctx context.Context, r PublishRequest) (version api.
 		p.Engine.FunctionChanged(ctx, r.Tenant, r.Namespace, r.Function)
 	}
 	if created {
-		p.Engine.Warm(ctx, r.Tenant, r.Namespace, r.Function, &version)
+		p.Engine.Warm(r.Tenant, r.Namespace, r.Function, &version)
 	}
 	return version, created, nil
 }

@@ -15,24 +15,21 @@ import (
 const maxCloudEvent = 1 << 20
 
 // cloudEventOf returns the CloudEvent of a request in its JSON format, nil if it carries none
-// (CloudEvents 1.0, HTTP protocol binding). Errors: CodeInvalid for one that is malformed,
-// CodeBodyLimit for one that is too large.
+// (CloudEvents 1.0, HTTP protocol binding). One that is malformed or too large is none: the
+// function has the headers and the body, and decides.
 //
 //	Content-Type: application/cloudevents+json      structured: the body is the event
 //	Ce-Specversion: 1.0, Ce-Id: …, Content-Type: …  binary: headers are attributes, the body is data
-func cloudEventOf(r *http.Request, body []byte) (json.RawMessage, error) {
+func cloudEventOf(r *http.Request, body []byte) json.RawMessage {
 	contentType, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
 	structured := strings.EqualFold(strings.TrimSpace(contentType), "application/cloudevents+json")
-	if !structured && r.Header["Ce-Specversion"] == nil {
-		return nil, nil
-	}
-	if len(body) > maxCloudEvent {
-		return nil, api.Errorf(api.CodeBodyLimit, "a CloudEvent has at most %d bytes", maxCloudEvent)
+	if !structured && r.Header["Ce-Specversion"] == nil || len(body) > maxCloudEvent {
+		return nil
 	}
 	event := map[string]json.RawMessage{}
 	if structured {
 		if err := json.Unmarshal(body, &event); err != nil || event == nil {
-			return nil, api.Errorf(api.CodeInvalid, "the CloudEvent is not a JSON object")
+			return nil
 		}
 	} else {
 		binaryCloudEvent(event, r.Header, body)
@@ -40,10 +37,14 @@ func cloudEventOf(r *http.Request, body []byte) (json.RawMessage, error) {
 	for _, name := range []string{"specversion", "id", "source", "type"} {
 		var value string
 		if err := json.Unmarshal(event[name], &value); err != nil || value == "" {
-			return nil, api.Errorf(api.CodeInvalid, "the CloudEvent has no attribute %s, a string that is not empty", name)
+			return nil
 		}
 	}
-	return json.Marshal(event)
+	text, err := json.Marshal(event)
+	if err != nil {
+		return nil // of a header that is no text
+	}
+	return text
 }
 
 // binaryCloudEvent sets the attributes and the data of an event in binary mode. Data of a JSON

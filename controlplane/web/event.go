@@ -69,20 +69,20 @@ func eventOf(r *http.Request, rawPath, path string, body []byte, cloud json.RawM
 	return append(b, `","isBase64Encoded":true}`...)
 }
 
-// isText reports whether a body arrives as text: it is UTF-8 without control characters, and its type is not that of
-// bytes. A body without a type is judged by its bytes.
+// isText reports whether a body arrives as text: it is UTF-8 without control characters, and
+// its type is not that of bytes. A body without a type is judged by its bytes.
 func isText(contentType string, body []byte) bool {
 	if len(body) == 0 {
 		return true
 	}
-	kind, _, _ := strings.Cut(contentType, "/")
-	switch strings.ToLower(strings.TrimSpace(kind)) {
+	kind, subtype, _ := strings.Cut(strings.ToLower(contentType), "/")
+	switch strings.TrimSpace(kind) {
 	case "image", "audio", "video", "font", "model":
-		if !strings.Contains(contentType, "svg+xml") {
+		if !strings.Contains(subtype, "svg+xml") {
 			return false
 		}
 	case "application":
-		subtype, _, _ := strings.Cut(strings.ToLower(contentType[len(kind)+1:]), ";")
+		subtype, _, _ = strings.Cut(subtype, ";")
 		switch strings.TrimSpace(subtype) {
 		case "octet-stream", "pdf", "zip", "gzip", "wasm", "protobuf", "x-protobuf", "grpc", "cbor", "msgpack", "x-msgpack":
 			return false

@@ -218,17 +218,13 @@ func (a *API) invoke(w http.ResponseWriter, r *http.Request, requestID, rawPath 
 	if err != nil {
 		return nil, nil, err
 	}
-	cloud, err := cloudEventOf(r, body)
-	if err != nil {
-		return nil, nil, err
-	}
-	inv.Event = eventOf(r, rawPath, t.path, body, cloud)
+	inv.Event = eventOf(r, rawPath, t.path, body, cloudEventOf(r, body))
 	inv.RequestID = requestID
 	inv.IdempotencyKey = key
 	inv.Early = true
 	// A repeat under an idempotency key gets the record, which has no body of a stream; an
-	// answer to HEAD has none either.
-	inv.Stream = key == "" && r.Method != http.MethodHead
+	// answer to HEAD has none either. HTTP/1.0 cannot tell an answer that was cut.
+	inv.Stream = key == "" && r.Method != http.MethodHead && r.ProtoAtLeast(1, 1)
 	var mapped *response
 	inv.CheckResult = func(result json.RawMessage) error {
 		answer, err := mapResult(result)

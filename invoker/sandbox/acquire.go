@@ -31,7 +31,7 @@ type Sandbox struct {
 	// billed is the child's processor time that belongs to no activation to come:
 	// its start, and what it has reported.
 	billed time.Duration
-	used   time.Duration // processor time of the last activation
+	used   time.Duration // processor time of the activation; 0 before its end
 
 	// While idle:
 	idleAt    *list.Element // in Pool.idleOrder; nil while it is not idle
@@ -98,11 +98,11 @@ func (p *Pool) Acquire(ctx context.Context, prog *Program) (*Sandbox, error) {
 // without ending one. Errors: those of Acquire but CodeCapacityLimit.
 func (p *Pool) Warm(ctx context.Context, prog *Program) error {
 	p.mu.Lock()
-	if p.closed || p.families[prog.Key] != nil || p.waiters.Len() > 0 || !p.fits(budgetBytes(prog.MemoryMB)) {
+	if p.closed || p.families[prog.Key] != nil || p.starved() || !p.fits(budgetBytes(prog.MemoryMB)) {
 		p.mu.Unlock()
 		return nil
 	}
-	s := p.take(prog)
+	s := p.start(prog)
 	p.mu.Unlock()
 	s, err := p.fill(ctx, s, prog)
 	if err == nil {
@@ -125,7 +125,7 @@ func (p *Pool) Room(key string, memoryMB int) int {
 	if p.closed {
 		return 0
 	}
-	if p.waiters.Len() > 0 {
+	if p.starved() {
 		return len(p.idle[key])
 	}
 	byProcesses := p.cfg.MaxProcesses - (p.assigned - p.idleOrder.Len())
@@ -146,8 +146,11 @@ func (p *Pool) Release(s *Sandbox) {
 		p.drop(s, s.child.retirement())
 		return
 	}
-	f := p.families[s.key]
-	f.cpu = average(f.cpu, s.used)
+	if s.used > 0 {
+		f := p.families[s.key]
+		f.cpu = average(f.cpu, s.used)
+		s.used = 0
+	}
 	s.idleSince = time.Now()
 	s.idleAt = p.idleOrder.PushBack(s)
 	p.idle[s.key] = append(p.idle[s.key], s)
@@ -258,7 +261,13 @@ func (p *Pool) take(prog *Program) *Sandbox {
 		p.counts.Evicted++
 	}
 	p.counts.Cold++
-	s := &Sandbox{pool: p, prog: prog, key: prog.Key, memory: need, cold: true}
+	return p.start(prog)
+}
+
+// start returns a sandbox without a child, for which there is room. The caller holds p.mu, and
+// fills it.
+func (p *Pool) start(prog *Program) *Sandbox {
+	s := &Sandbox{pool: p, prog: prog, key: prog.Key, memory: budgetBytes(prog.MemoryMB), cold: true}
 	p.join(s)
 	return s
 }

@@ -1,9 +1,6 @@
 package sandbox
 
-import (
-	"runtime"
-	"time"
-)
+import "time"
 
 // family is what a Pool knows of the children of one version while it has any. The pool's
 // mutex guards it.
@@ -33,13 +30,23 @@ const (
 // use at once.
 func (p *Pool) mayStart(key string) bool {
 	f := p.families[key]
-	return f == nil || f.filling < runtime.GOMAXPROCS(0) && f.children < f.useful()
+	return f == nil || f.filling < p.processors && f.children < f.useful(p.processors)
 }
 
-// useful returns how many children of f keep the processors of this machine at work. With two
-// processors: 6 if an activation takes 10 ms of processor time, 9 for 400 µs, 16 for 50 µs.
-func (f *family) useful() int {
-	processors := runtime.GOMAXPROCS(0)
+// starved reports whether a call waits for room, and not only for a warm child of its version.
+// The caller holds p.mu.
+func (p *Pool) starved() bool {
+	for e := p.waiters.Front(); e != nil; e = e.Next() {
+		w := e.Value.(*waiter)
+		if w.impatient || p.mayStart(w.prog.Key) {
+			return true
+		}
+	}
+	return false
+}
+
+// useful returns how many children of f keep that many processors at work. For two: 6 if an activation takes 10 ms of processor time, 9 for 400 µs, 16 for 50 µs.
+func (f *family) useful(processors int) int {
 	n := childrenPerProcessor * processors
 	if f.cpu > 0 {
 		n += int(time.Duration(n) * serverWork / f.cpu)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"time"
 
@@ -35,6 +36,8 @@ type Pool struct {
 	checks  chan struct{} // a token for each Check that runs
 	refill  chan struct{} // wakes the keeper: spares were taken
 
+	processors int // of this process
+
 	ctx    context.Context // the pool's own life: ends at Close
 	cancel context.CancelFunc
 	tasks  sync.WaitGroup // the keeper and every child's reaper
@@ -57,11 +60,12 @@ type Pool struct {
 
 // Stats are the state and the counters of a Pool.
 type Stats struct {
-	Busy, Idle, Spares, Waiting int
-	Starting                    int // of Busy, those that load their program
-	ReservedBytes, BudgetBytes  int64
-	Spawned, Cold, Warm         uint64 // children started; activations by start
-	Evicted, Crashed, Refused   uint64 // idle children ended for room; children that died by themselves; Acquires without room
+	Busy, Idle, Spares         int
+	Waiting                    int // calls that wait for room, or for a warm child of their version
+	Starting                   int // of Busy, those that load their program
+	ReservedBytes, BudgetBytes int64
+	Spawned, Cold, Warm        uint64 // children started; activations by start
+	Evicted, Crashed, Refused  uint64 // idle children ended for room; children that died by themselves; Acquires without room
 }
 
 // checksAtOnce bounds concurrent compilations for Check; a tenant has one of them.
@@ -83,19 +87,20 @@ func New(cfg Config) (*Pool, error) {
 		return nil, err
 	}
 	p := &Pool{
-		cfg:       cfg,
-		log:       cfg.Logger,
-		spawner:   spawner,
-		scripts:   cache,
-		metrics:   newPoolMetrics(),
-		checks:    make(chan struct{}, checksAtOnce),
-		refill:    make(chan struct{}, 1),
-		children:  make(map[*process]*Sandbox),
-		families:  make(map[string]*family),
-		idle:      make(map[string][]*Sandbox),
-		idleOrder: list.New(),
-		waiters:   list.New(),
-		checking:  make(map[string]*queue),
+		cfg:        cfg,
+		log:        cfg.Logger,
+		spawner:    spawner,
+		scripts:    cache,
+		metrics:    newPoolMetrics(),
+		checks:     make(chan struct{}, checksAtOnce),
+		processors: runtime.GOMAXPROCS(0),
+		refill:     make(chan struct{}, 1),
+		children:   make(map[*process]*Sandbox),
+		families:   make(map[string]*family),
+		idle:       make(map[string][]*Sandbox),
+		idleOrder:  list.New(),
+		waiters:    list.New(),
+		checking:   make(map[string]*queue),
 	}
 	p.ctx, p.cancel = context.WithCancel(context.Background()) // the pool's own life, ended by Close
 	if err := p.metrics.register(cfg.Metrics, p); err != nil {
