@@ -17,7 +17,10 @@ import (
 	"github.com/codesous/sous/storage/activations"
 )
 
-// Invoke runs a function to its end and answers with the terminal activation.
+// Invoke runs a function to its end and answers with the terminal activation. With inv.Early
+// the answer may come before the end: the activation in it is then that of the answer, without
+// the figures of the run, and the end of ctx stops the function no more, unless the answer is
+// a stream.
 //
 // An error means that no activation of this call reached a terminal status
 // here: CodeInvalid… for a malformed invocation, Code…NotFound for what does
@@ -249,6 +252,7 @@ type execution struct {
 	visible *visibility // nil for a derived id, whose record exists
 	scope   *scope
 
+	streamed  bool                 // the answer was streamed, so there is no result to check
 	isChecked bool                 // the result was checked, as that of an early answer
 	malformed *api.ActivationError // what the check found; nil if the result is well formed
 }
@@ -307,7 +311,8 @@ func (s *linkedStream) Next(ctx context.Context) ([]byte, bool, error) {
 // checked turns a malformed result into a failure. The answer and the end of one run have the
 // same result, which is checked once.
 func (e *execution) checked(result sandbox.Result) sandbox.Result {
-	if e.inv.CheckResult == nil || result.Stream != nil || result.StreamBytes > 0 || result.Status != api.StatusSuccess {
+	e.streamed = e.streamed || result.Stream != nil
+	if e.inv.CheckResult == nil || e.streamed || result.Status != api.StatusSuccess {
 		return result
 	}
 	if !e.isChecked {

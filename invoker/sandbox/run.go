@@ -80,11 +80,12 @@ type run struct {
 	began    time.Time
 	stream   *Stream // nil without one
 
-	listening atomic.Bool // the script wants to know when ctx ends
-	signals   sync.Mutex  // guards the fields below
-	over      bool        // the activation has ended
-	broken    bool        // a frame was written in part
-	late      *time.Timer // kills the child after abortGrace
+	listening atomic.Bool                // the script wants to know when ctx ends
+	settled   atomic.Bool                // the activation has ended: late must not kill the child
+	late      atomic.Pointer[time.Timer] // kills the child after abortGrace
+	signals   sync.Mutex                 // guards the fields below
+	over      bool                       // the activation has ended
+	broken    bool                       // a frame was written in part
 }
 
 // Run has the child handle one event. It always returns a result: errors of the child are
@@ -190,11 +191,14 @@ func (r *run) answer(payload []byte) error {
 		return err
 	}
 	result, err := outcome(done)
-	if err == nil && result.Status != api.StatusSuccess {
-		err = wire.ErrFrame // the child knows the limit of a result
+	if err != nil {
+		return err
+	}
+	if result.Status != api.StatusSuccess {
+		return wire.ErrFrame // the child knows the limit of a result
 	}
 	r.early = &result
-	return err
+	return nil
 }
 
 // send writes the Invoke frame. Its buffer is kept for the next activation unless it grew

@@ -35,7 +35,7 @@ type Stream struct {
 	wake   chan struct{} // holds a token when Next has something to look at
 	ended  bool
 	failed error  // the answer is not complete
-	closed func() // called once when the answer has failed or ended; may be nil
+	closed func() // called once when the answer has failed; may be nil
 	bytes  int64
 	first  time.Duration // from begun to the first chunk; 0 before
 }
@@ -72,7 +72,12 @@ func (s *Stream) push(chunk []byte) error {
 	if s.first == 0 {
 		s.first = time.Since(s.begun)
 	}
-	s.chunks = append(s.chunks, chunk)
+	// Small chunks are joined, so that what they hold is what the window counts.
+	if last := len(s.chunks) - 1; last >= 0 && len(s.chunks[last])+len(chunk) <= wire.MaxChunk {
+		s.chunks[last] = append(s.chunks[last], chunk...)
+	} else {
+		s.chunks = append(s.chunks, chunk)
+	}
 	s.signal()
 	return nil
 }
@@ -216,11 +221,12 @@ func (r *run) left() {
 		r.child.killFor(why)
 		return
 	}
-	r.signals.Lock()
-	if !r.over {
-		r.late = time.AfterFunc(abortGrace, func() { r.child.killFor(why) })
-	}
-	r.signals.Unlock()
+	// Before anything that waits: a child that does not read its socket blocks signal.
+	r.late.Store(time.AfterFunc(abortGrace, func() {
+		if !r.settled.Load() {
+			r.child.killFor(why)
+		}
+	}))
 	r.signal(func(dst []byte) ([]byte, error) { return wire.AppendSignal(dst, wire.KindAbort) })
 }
 
@@ -229,16 +235,21 @@ func (r *run) left() {
 // sandbox.
 func (r *run) settle(result Result) Result {
 	unlinked := r.unlink()
-	r.signals.Lock()
+	r.settled.Store(true)
+	if !r.signals.TryLock() {
+		// A frame that is being written gets a moment more, then fails.
+		_ = r.child.conn.SetWriteDeadline(time.Now().Add(killGrace))
+		r.signals.Lock()
+	}
 	r.over = true
-	late := r.late
 	r.signals.Unlock()
+	late := r.late.Load()
 	switch {
 	case unlinked:
 	case late != nil && late.Stop():
 		result.Status, result.Error, result.Value = api.StatusCancelled, nil, nil
 	default:
-		r.spent = true // the child is being killed
+		r.spent = true // the child is being killed, or left is about to see that it is too late
 	}
 	r.spent = r.spent || r.broken
 	if r.stream != nil {

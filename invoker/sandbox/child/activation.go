@@ -89,7 +89,7 @@ func (a *activation) run(event []byte) ([]byte, error) {
 	a.realm.enter()
 	body, err := a.handle(event)
 	if len(a.waited) > 0 && a.ctl.cause() == causeNone && !uncatchable(err) {
-		if sent := a.answerEarly(body, err); sent != nil {
+		if sent := a.answerEarly(body, err != nil); sent != nil {
 			return nil, sent
 		}
 		if stopped := a.settleWaited(); stopped != nil {

@@ -69,7 +69,7 @@ func load(assign wire.Assign, blob []byte) (*program, []byte, []wire.Problem) {
 		if len(problems) > 0 {
 			return nil, nil, problems
 		}
-		if _, problems := parse(script); len(problems) > 0 {
+		if _, problems := parse(script, false); len(problems) > 0 {
 			// goja may accept what it refuses as a field as a call of Object.defineProperty.
 			// Fields are faster as they are: private ones become entries of a WeakMap.
 			script, problems = compile(files, assign.Entry, assign.Handler, syntax{lowerFields: true})
@@ -78,7 +78,7 @@ func load(assign wire.Assign, blob []byte) (*program, []byte, []wire.Problem) {
 			}
 		}
 	}
-	code, problems := parse(script)
+	code, problems := parse(script, assign.CheckOnly)
 	if len(problems) > 0 {
 		return nil, nil, problems
 	}
@@ -282,13 +282,16 @@ func withSourceMap(outputs []api.OutputFile, files map[string][]byte) ([]byte, [
 
 // parse compiles a script for goja. Syntax that esbuild lets pass and goja refuses is
 // syntax that the runtime lacks. The problems have the positions of the user's source.
-func parse(script []byte) (*goja.Program, []wire.Problem) {
+// The handler is checked when the script is about to be published, and not when it is loaded.
+func parse(script []byte, published bool) (*goja.Program, []wire.Problem) {
 	tree, err := parser.ParseFile(nil, scriptName, script, 0)
 	if err != nil {
 		return nil, []wire.Problem{unparsed(err, script)}
 	}
-	if problem := unusableHandler(tree); problem != nil {
-		return nil, []wire.Problem{*problem}
+	if published {
+		if problem := unusableHandler(tree, script); problem != nil {
+			return nil, []wire.Problem{*problem}
+		}
 	}
 	code, err := goja.CompileAST(tree, false)
 	if err != nil {

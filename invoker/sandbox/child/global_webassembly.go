@@ -134,13 +134,13 @@ func (r *realm) wasmNames(pairs ...string) *goja.Object {
 }
 
 func moduleClass() *class[*wasmModule] {
-	describe := func(name string, length int, make func(r *realm, m *wasm.Module, call goja.FunctionCall) []any) row {
+	describe := func(name string, length int, list func(r *realm, m *wasm.Module, call goja.FunctionCall) []any) row {
 		return row{name, function(name, length, func(r *realm, call goja.FunctionCall) goja.Value {
 			m, ok := stateOf[*wasmModule](call.Argument(0))
 			if !ok {
 				panic(r.vm.NewTypeError("WebAssembly.Module.%s: a WebAssembly.Module is required", name))
 			}
-			return r.vm.NewArray(make(r, m.info, call)...)
+			return r.vm.NewArray(list(r, m.info, call)...)
 		})}
 	}
 	return &class[*wasmModule]{

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/dop251/goja"
 	"github.com/dop251/goja/ast"
@@ -224,8 +223,8 @@ func (r *realm) setAll(obj *goja.Object, properties []property) {
 
 // unusableHandler returns the problem of a script whose handler is written as a value that can
 // be none: a literal, or an object without the methods of handlers. It knows only what the text
-// shows; evaluate finds the rest.
-func unusableHandler(tree *ast.Program) *wire.Problem {
+// shows; evaluate finds the rest. A variable that is named elsewhere may have changed.
+func unusableHandler(tree *ast.Program, script []byte) *wire.Problem {
 	values := map[string]ast.Expression{}
 	bound := ""
 	for _, s := range wrapped(tree) {
@@ -252,12 +251,17 @@ func unusableHandler(tree *ast.Program) *wire.Problem {
 		}
 	}
 	value := values[bound]
+	changed := uses(script, bound) > 2
 	for range len(values) { // a chain of variables, which may be a circle
 		name, ok := value.(*ast.Identifier)
 		if !ok {
 			break
 		}
 		value = values[name.Name.String()]
+		changed = changed || uses(script, name.Name.String()) > 2
+	}
+	if changed {
+		return nil
 	}
 	switch n := value.(type) {
 	case *ast.NumberLiteral, *ast.StringLiteral, *ast.BooleanLiteral, *ast.NullLiteral, *ast.ArrayLiteral:
@@ -292,5 +296,16 @@ func mayHandle(n *ast.ObjectLiteral) bool {
 }
 
 func isHandlerName(name string) bool {
-	return strings.Contains(" "+handlerFetch+" "+handlerScheduled+" "+handlerQueue+" ", " "+name+" ")
+	return name == handlerFetch || name == handlerScheduled || name == handlerQueue
+}
+
+// uses counts how often a name stands in a script as a word.
+func uses(script []byte, name string) (n int) {
+	if name == "" {
+		return 0
+	}
+	for at := nextWord(script, name, 0); at >= 0; at = nextWord(script, name, at+len(name)) {
+		n++
+	}
+	return n
 }

@@ -122,8 +122,12 @@ func TestUnusableHandlersAreRefused(t *testing.T) {
 		`export default () => 1`:                                                 false,
 		`class A { fetch() {} } export default new A()`:                          false,
 		`const a = { x: 1 }; a.fetch = () => 1; export default Object.create(a)`: false,
+		`const app = {}; app.fetch = () => 1; export default app`:                false,
+		`let h = null; h = () => 1; export { h as default }`:                     false,
 	} {
-		kind, payload := inProcess(t).offer(map[string]string{"function.js": source})
+		p := inProcess(t)
+		p.checkOnly = true
+		kind, payload := p.offer(map[string]string{"function.js": source})
 		if got := kind == wire.KindRefused; got != refused || refused && !strings.Contains(string(payload), "fetch, scheduled or queue") {
 			t.Errorf("%s: got refused %v (%.200s), want %v", source, got, payload, refused)
 		}

@@ -284,17 +284,22 @@ func mentions(text []byte, name string) bool {
 	if name == "" || implicit(name) {
 		return name != ""
 	}
-	for at := 0; ; {
-		i := bytes.Index(text[at:], []byte(name))
+	return nextWord(text, name, 0) >= 0
+}
+
+// nextWord returns where a name stands next in a text as a word, -1 if nowhere from there on.
+func nextWord(text []byte, name string, from int) int {
+	for {
+		i := bytes.Index(text[from:], []byte(name))
 		if i < 0 {
-			return false
+			return -1
 		}
-		at += i
-		end := at + len(name)
-		if (at == 0 || !wordByte(text[at-1])) && (end == len(text) || !wordByte(text[end])) {
-			return true
+		i += from
+		end := i + len(name)
+		if (i == 0 || !wordByte(text[i-1])) && (end == len(text) || !wordByte(text[end])) {
+			return i
 		}
-		at = end
+		from = end
 	}
 }
 

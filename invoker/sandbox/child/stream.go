@@ -2,6 +2,7 @@ package child
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 
 	"github.com/dop251/goja"
@@ -38,16 +39,21 @@ type waitingWrite struct {
 
 // openStream begins the answer, once in an activation.
 func (a *activation) openStream(head *response) (*outStream, error) {
+	if a.out != nil { // scripts ran while the head was read, and began one
+		return nil, errors.New("the answer has begun already")
+	}
 	s := &outStream{act: a, head: head, credit: wire.StreamWindow, collect: a.head.Flags&wire.FlagStream == 0}
+	if !s.collect {
+		if len(head.headers.list) > wire.MaxFetchHeaders {
+			return nil, &refusedResult{api.ErrResultInvalid, "a streamed answer has at most 256 headers"}
+		}
+		wireHead := wire.StreamHead{Status: head.status, Headers: head.headers.list}
+		if err := a.server.link.message(wire.KindStream, wireHead, nil); err != nil {
+			return nil, err
+		}
+	}
 	a.out = s
-	if s.collect {
-		return s, nil
-	}
-	if len(head.headers.list) > wire.MaxFetchHeaders {
-		return nil, &refusedResult{api.ErrResultInvalid, "a streamed answer has at most 256 headers"}
-	}
-	wireHead := wire.StreamHead{Status: head.status, Headers: head.headers.list}
-	return s, a.server.link.message(wire.KindStream, wireHead, nil)
+	return s, nil
 }
 
 // write sends bytes of the body. It returns nil if they were sent, and otherwise a promise
@@ -66,18 +72,23 @@ func (s *outStream) write(r *realm, data []byte) *deferred {
 		s.body = append(s.body, data...)
 		return nil
 	}
-	s.sent += int64(len(data))
-	if s.sent > api.MaxStreamBytes {
+	// A write that is refused has sent nothing.
+	if s.sent+int64(len(data)) > api.MaxStreamBytes {
 		panic(r.newNamedError("RangeError", fmt.Sprintf("the answer is more than %d bytes", int64(api.MaxStreamBytes))))
 	}
+	now := 0 // bytes that are sent immediately
+	if len(s.waiting) == 0 {
+		now = s.credit
+	}
+	if s.size+len(data)-now > maxWaitingWrites {
+		panic(r.newNamedError("RangeError", "more than 6 MiB wait for the client; await the promises of write"))
+	}
+	s.sent += int64(len(data))
 	if len(s.waiting) == 0 {
 		data = s.push(r, data)
 	}
 	if len(data) == 0 {
 		return nil
-	}
-	if s.size+len(data) > maxWaitingWrites {
-		panic(r.newNamedError("RangeError", "more than 6 MiB wait for the client; await the promises of write"))
 	}
 	d := r.newDeferred()
 	s.size += len(data)
@@ -118,7 +129,22 @@ func (s *outStream) granted(r *realm, n uint32) error {
 			return err
 		}
 	}
+	if s.closing && len(s.waiting) == 0 && s.left == nil {
+		return s.complete()
+	}
 	return nil
+}
+
+// complete ends the body, of which everything is sent.
+func (s *outStream) complete() error {
+	if s.ended {
+		return nil
+	}
+	s.ended = true
+	if s.collect {
+		return nil
+	}
+	return s.act.server.link.send(func(dst []byte) ([]byte, error) { return wire.AppendSignal(dst, wire.KindStreamEnd) })
 }
 
 // abandon fails what waits, because the caller left.
@@ -159,11 +185,7 @@ func (s *outStream) end() error {
 	if s.left != nil {
 		return &thrown{value: s.left}
 	}
-	s.ended = true
-	if s.collect {
-		return nil
-	}
-	return s.act.server.link.send(func(dst []byte) ([]byte, error) { return wire.AppendSignal(dst, wire.KindStreamEnd) })
+	return s.complete()
 }
 
 // result is the result of the activation: that of an endpoint, without a body that was
@@ -270,7 +292,15 @@ func csRespond(r *realm, call goja.FunctionCall) goja.Value {
 		})
 	})))
 	must(writer.Set("close", r.newFunction("close", 0, func(goja.FunctionCall) goja.Value {
+		if !r.effect() || r.act != s.act || s.closing {
+			return goja.Undefined()
+		}
 		s.closing = true
+		if len(s.waiting) == 0 && s.left == nil {
+			if err := s.complete(); err != nil {
+				panic(r.newError(api.CodeInternal, "the host cannot be reached"))
+			}
+		}
 		return goja.Undefined()
 	})))
 	return writer

@@ -130,7 +130,7 @@ func TestCollectedAnswers(t *testing.T) {
 // soon is a deadline that a test can wait for, in Unix milliseconds.
 func soon() int64 { return time.Now().Add(500 * time.Millisecond).UnixMilli() }
 
-// TestStreamsFail: no answer that fails is completed.
+// TestStreamsFail: no answer that fails is completed, unless it was before.
 func TestStreamsFail(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ source, want string }{
@@ -156,7 +156,8 @@ func TestStreamsFail(t *testing.T) {
 			if r.done.Outcome == wire.OutcomeTimeout {
 				got = "timeout"
 			}
-			if r.ended || !strings.Contains(got, tt.want) || r.most > 0 {
+			closed := strings.Contains(tt.source, ".close()") // the answer was complete before the failure
+			if r.ended != closed || !strings.Contains(got, tt.want) || r.most > 0 {
 				t.Errorf("got outcome %d %s, ended %v, %d bytes beyond the credit; want %s", r.done.Outcome, got, r.ended, r.most, tt.want)
 			}
 		})

@@ -36,8 +36,8 @@ func waitUntil(r *realm, a *activation) goja.Value {
 // answerEarly sends the handler's answer before the promises of waitUntil have settled, if the
 // parent takes it then. An error is the link's. A failure waits for Done: the caller learns of
 // it together with what it left behind.
-func (a *activation) answerEarly(body []byte, failed error) error {
-	if failed != nil || a.out != nil && !a.out.collect || a.head.Flags&wire.FlagEarly == 0 {
+func (a *activation) answerEarly(body []byte, failed bool) error {
+	if failed || a.out != nil && !a.out.collect || a.head.Flags&wire.FlagEarly == 0 {
 		return nil
 	}
 	outcome := wire.OutcomeValue

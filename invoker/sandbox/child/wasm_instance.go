@@ -115,7 +115,7 @@ func (in *wasmImports) value(i wasm.Import, v goja.Value) (wasmExtern, *goja.Obj
 	case wasm.Global:
 		g, ok := stateOf[*wasmGlobal](v)
 		if !ok {
-			g, shown = in.constant(i.Type, v, refuse), nil
+			g = in.constant(i.Type, v, refuse)
 			shown = w.globalObject(g)
 		}
 		if g.shown != nil {

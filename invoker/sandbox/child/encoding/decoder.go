@@ -2,6 +2,7 @@ package encoding
 
 import (
 	"bytes"
+	"errors"
 	"encoding/binary"
 	"slices"
 	"strings"
@@ -201,10 +202,10 @@ func (d *Decoder) transform(in []byte, more bool) (text string, valid bool) {
 		out = slices.Grow(out, utf8.UTFMax*4)
 		n, read, err := d.legacy.Transform(out[len(out):cap(out)], rest, !more)
 		out, rest = out[:len(out)+n], rest[read:]
-		if err == transform.ErrShortDst {
+		if errors.Is(err, transform.ErrShortDst) {
 			continue
 		}
-		if err == transform.ErrShortSrc {
+		if errors.Is(err, transform.ErrShortSrc) {
 			d.left = bytes.Clone(rest)
 		}
 		break
