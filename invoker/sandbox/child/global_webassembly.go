@@ -38,15 +38,21 @@ func webAssembly(r *realm) goja.Value {
 		*class = value.(*goja.Object).Get(name).(*goja.Object)
 		r.hidden(o, name, *class)
 	}
-	w.classes.asIntN, _ = goja.AssertFunction(value.(*goja.Object).Get("asIntN"))
+	for name, builtin := range map[string]*goja.Callable{"asIntN": &w.classes.asIntN, "freeze": &w.classes.freeze} {
+		f, ok := goja.AssertFunction(value.(*goja.Object).Get(name))
+		if !ok {
+			panic(r.vm.NewTypeError("WebAssembly: %s is not a function", name))
+		}
+		*builtin = f
+	}
 	return o
 }
 
 // wasmErrors makes the classes of errors, as the language makes its own.
 const wasmErrors = `(() => {
-	const out = { asIntN: BigInt.asIntN };
+	const out = { __proto__: null, asIntN: BigInt.asIntN, freeze: Object.freeze };
 	for (const name of ["CompileError", "LinkError", "RuntimeError"]) {
-		const make = { [name]: function (message, options) {
+		const make = { __proto__: null, [name]: function (message, options) {
 			return Reflect.construct(Error, message === undefined ? [] : [message, options], new.target || make);
 		} }[name];
 		Object.setPrototypeOf(make, Error);

@@ -41,10 +41,11 @@ type wasmEngine struct {
 	running []wazeroapi.Module // to be stopped
 }
 
-// wasmClasses are the constructors of the errors, and the pristine BigInt.asIntN.
+// wasmClasses are the constructors of the errors, and builtins as they were when the script first
+// named WebAssembly.
 type wasmClasses struct {
 	compile, link, runtime *goja.Object
-	asIntN                 goja.Callable
+	asIntN, freeze         goja.Callable
 }
 
 // wasmModule is a compiled module.

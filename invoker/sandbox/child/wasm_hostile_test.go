@@ -86,3 +86,31 @@ func TestWasmMemoryIsCounted(t *testing.T) {
 		}
 	}
 }
+
+// TestWasmPoisonedInput: values and builtins that scripts have prepared end as errors, not the
+// child.
+func TestWasmPoisonedInput(t *testing.T) {
+	t.Parallel()
+	const global = `[0,97,115,109,1,0,0,0, 2,8,1,1,109,1,103,3,127,0]` // imports the global m.g, an i32
+	for name, source := range map[string]string{
+		"a deep object":       `let o = {}; for (let i = 0; i < 1e5; i++) o = { o }; of(` + global + `, { g: o })`,
+		"an object's getters": `of(` + global + `, { g: { get x() { for (;;); } } })`,
+		"no Object.freeze":    `Object.freeze = 1; of(` + global + `, { g: 1 })`,
+		"no BigInt.asIntN":    `BigInt.asIntN = 1; of(` + global + `, { g: 1 })`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := spawn(t)
+			p.source(instanceOf + `export default () => { try { ` + source + `; return "linked" } catch (e) { return e.name } }`)
+			if got := p.value("null"); got != `"TypeError"` && got != `"LinkError"` {
+				t.Errorf("got %s, want a TypeError or a LinkError", got)
+			}
+		})
+	}
+	p := spawn(t).source(instanceOf + `export default () => {
+		Object.defineProperty(Object.prototype, "CompileError", { set() {}, configurable: true });
+		return typeof WebAssembly.CompileError }`)
+	if got := p.value("null"); got != `"function"` {
+		t.Errorf("with a setter of Object.prototype: got %s, want a class", got)
+	}
+}

@@ -135,9 +135,9 @@ func (in *wasmImports) constant(t wasm.Type, v goja.Value, refuse func(string, .
 		refuse("a WebAssembly.Global is required, since it is mutable")
 	}
 	isBig := isBigInt(v)
-	_, isNumber := v.Export().(float64)
+	_, isNumber := primitive(v).(float64)
 	if !isNumber {
-		_, isNumber = v.Export().(int64)
+		_, isNumber = primitive(v).(int64)
 	}
 	switch t.Value {
 	case wasm.I64:
@@ -226,11 +226,8 @@ func (w *wasmEngine) instantiate(m *wasmModule, object goja.Value) *wasmInstance
 		}
 		must(exports.DefineDataProperty(e.Name, (*list)[e.Index], goja.FLAG_FALSE, goja.FLAG_FALSE, goja.FLAG_TRUE))
 	}
-	freeze, _ := goja.AssertFunction(w.realm.vm.Get("Object").ToObject(w.realm.vm).Get("freeze"))
-	if freeze != nil {
-		_, err := freeze(goja.Undefined(), exports)
-		must(err)
-	}
+	_, err = w.classes.freeze(goja.Undefined(), exports)
+	must(err)
 	return &wasmInstance{w, exports}
 }
 

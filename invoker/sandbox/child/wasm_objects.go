@@ -28,10 +28,18 @@ type wasmGlobal struct {
 	shown  goja.Value
 }
 
+// primitive returns the value of Go for a primitive one, nil for an object: to export an object
+// runs its getters, and may not end.
+func primitive(v goja.Value) any {
+	if _, ok := v.(*goja.Object); ok {
+		return nil
+	}
+	return v.Export()
+}
+
 func isBigInt(v goja.Value) bool {
-	_, isObject := v.(*goja.Object)
-	_, ok := v.Export().(*big.Int)
-	return ok && !isObject
+	_, ok := primitive(v).(*big.Int)
+	return ok
 }
 
 // newMemory makes a memory outside of an instance: that of a module which exports it.

@@ -2,8 +2,8 @@ package encoding
 
 import (
 	"bytes"
-	"errors"
 	"encoding/binary"
+	"errors"
 	"slices"
 	"strings"
 	"unicode/utf16"
