@@ -10,23 +10,16 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// TestFewChildrenServeManyCalls: of calls that arrive while a version's first children load,
-// most wait for these instead of starting children of their own.
-func TestFewChildrenServeManyCalls(t *testing.T) {
-	t.Parallel()
-	p := newPool(t, fakeChild(t), func(c *Config) { c.Spares, c.AcquireTimeout = -1, time.Hour })
+// callWhileLoading begins calls of a version whose children cannot load. load lets them, and
+// waits for all calls.
+func callWhileLoading(t *testing.T, p *Pool, calls int) (load func()) {
+	t.Helper()
 	loaded := make(chan struct{})
-	prog := fakeProgram("busy", "")
+	prog := fakeProgram("loads", "")
 	prog.Digest = "" // each child reads the bundle
 	prog.Bundle = func(context.Context) ([]byte, error) {
 		<-loaded
 		return []byte("a bundle"), nil
-	}
-	const calls = 40
-	processors := runtime.GOMAXPROCS(0)
-	most := childrenPerProcessor * processors
-	if calls <= most {
-		t.Skipf("%d processors serve %d calls at once", processors, calls)
 	}
 	var wait sync.WaitGroup
 	for range calls {
@@ -39,12 +32,26 @@ func TestFewChildrenServeManyCalls(t *testing.T) {
 			p.Release(s)
 		})
 	}
+	return func() {
+		close(loaded)
+		wait.Wait()
+	}
+}
+
+// TestFewChildrenServeManyCalls: of calls that arrive while a version's first children load,
+// most wait for these instead of starting children of their own.
+func TestFewChildrenServeManyCalls(t *testing.T) {
+	t.Parallel()
+	p := newPool(t, fakeChild(t), func(c *Config) { c.Spares, c.AcquireTimeout = -1, time.Hour })
+	processors := runtime.GOMAXPROCS(0)
+	most := childrenPerProcessor * processors
+	calls := 6 * most
+	load := callWhileLoading(t, p, calls)
 	eventually(t, func() bool { s := p.Stats(); return s.Busy+s.Waiting == calls })
 	if s := p.Stats(); s.Starting != processors {
 		t.Errorf("got %d children that load, want one for each of %d processors", s.Starting, processors)
 	}
-	close(loaded)
-	wait.Wait()
+	load()
 	if s := p.Stats(); int(s.Cold) > most {
 		t.Errorf("got %d children for %d calls, want at most %d", s.Cold, calls, most)
 	}
@@ -69,33 +76,14 @@ func TestImpatientCallStarts(t *testing.T) {
 func TestWaitingForAChildIsNotInTheWay(t *testing.T) {
 	t.Parallel()
 	p := newPool(t, fakeChild(t), func(c *Config) { c.AcquireTimeout = time.Hour })
-	prog := fakeProgram("loads", "")
-	prog.Digest = ""
-	loaded := make(chan struct{})
-	prog.Bundle = func(context.Context) ([]byte, error) {
-		<-loaded
-		return []byte("a bundle"), nil
-	}
-	calls := runtime.GOMAXPROCS(0) + 1
-	var wait sync.WaitGroup
-	for range calls {
-		wait.Go(func() {
-			s, err := p.Acquire(t.Context(), prog)
-			if err != nil {
-				t.Errorf("Acquire: %v", err)
-				return
-			}
-			p.Release(s)
-		})
-	}
+	load := callWhileLoading(t, p, runtime.GOMAXPROCS(0)+1)
 	eventually(t, func() bool { return p.Stats().Waiting == 1 })
 	if p.Room("other", 64) == 0 {
 		t.Error("Room: got none for another version, want some")
 	}
 	other := acquire(t, p, fakeProgram("other", "")) // would wait for an hour behind it
 	p.Release(other)
-	close(loaded)
-	wait.Wait()
+	load()
 }
 
 func TestUsefulChildren(t *testing.T) {
