@@ -750,4 +750,6 @@ declare namespace WebAssembly {
   function compile(bytes: BufferSource): Promise<Module>;
   function instantiate(bytes: BufferSource, imports?: Imports): Promise<{ module: Module; instance: Instance }>;
   function instantiate(module: Module, imports?: Imports): Promise<Instance>;
+  function compileStreaming(source: Response | Promise<Response>): Promise<Module>;
+  function instantiateStreaming(source: Response | Promise<Response>, imports?: Imports): Promise<{ module: Module; instance: Instance }>;
 }
