@@ -51,6 +51,9 @@ function constructors() {
   throws("an undefined third of three", () => new URLPattern("/x", undefined, {}), 'invalid base URL "undefined"');
   throws("a number as options", () => new URLPattern("https://a", "https://b", 5), "TypeError");
   throws("no base URL but undefined", () => new URLPattern("/x", undefined), "needs a base URL");
+  throws("a URL with syntax", () => new URLPattern(new URL("https://example.org/%(")), "TypeError");
+  throws("an open group", () => new URLPattern("(\\"), "TypeError");
+  check("undefined arguments", new URLPattern(undefined, undefined).pathname, "*");
   throws("a symbol", () => new URLPattern(Symbol("x")), "TypeError");
   throws("a bare call of a getter", () => URLPattern.prototype.protocol, "Illegal invocation");
 }
@@ -65,6 +68,11 @@ function components() {
   check("ignoreCase is not for users", [upper.test("https://Bob@a"), upper.test("https://bob@a")], [true, false]);
   check("hasRegExpGroups", [new URLPattern({ pathname: "/:x/*" }), new URLPattern({ hash: "(a)" }), new URLPattern({ pathname: "/(.*)" }), new URLPattern({ pathname: "/:x([^\\/]+?)" })]
     .map((x) => x.hasRegExpGroups), [false, true, false, false]);
+  for (const part of parts) {
+    const has = (pattern) => new URLPattern({ [part]: pattern }).hasRegExpGroups;
+    check("hasRegExpGroups of " + part, ["*", ":foo", ":foo?", "{:foo}*", ":foo(hi)", "(hi)"].map(has), [false, false, false, false, true, true]);
+    if (part !== "port" && part !== "protocol") check("hasRegExpGroups of a longer " + part, ["a-{:hello}-z-*-a", "a-(hi)-z-(lo)-a"].map(has), [false, true]);
+  }
   check("wildcards that are spelled", [new URLPattern({ pathname: "/(.*)" }).pathname, new URLPattern({ pathname: "/:x([^\\/]+?)" }).pathname], ["/*", "/:x"]);
   check("members", Object.keys(URLPattern.prototype).sort(), [...parts, "exec", "hasRegExpGroups", "test"].sort());
   check("tag", [String(p), URLPattern.name, URLPattern.length], ["[object URLPattern]", "URLPattern", 0]);
