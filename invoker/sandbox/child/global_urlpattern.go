@@ -61,11 +61,12 @@ func (r *realm) stopped() func() bool {
 	return func() bool { return ctl.cause() != causeNone }
 }
 
-// patternError throws the exception for an error of package urlpattern. After a match that
-// was stopped the interrupt ends the script, so no instruction of it sees the result.
+// patternError throws the exception for an error of package urlpattern. A script that was
+// stopped may run some instructions more until the interrupt reaches it: these see no match,
+// and no pattern that was not compiled to its end.
 func (r *realm) patternError(err error) {
 	switch {
-	case err == nil || errors.Is(err, regex.ErrStopped):
+	case err == nil:
 	case errors.Is(err, regex.ErrTooDeep):
 		panic(r.errorOf("RangeError", "URLPattern: the regular expression backtracks too much on this URL"))
 	default:

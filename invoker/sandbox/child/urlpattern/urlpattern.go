@@ -77,7 +77,10 @@ func New(in Input, o Options) (*Pattern, error) {
 		processed[Port] = ""
 	}
 	p := &Pattern{}
-	return p, p.compile(processed, o)
+	if err := p.compile(processed, o); err != nil {
+		return nil, err
+	}
+	return p, nil
 }
 
 var (
