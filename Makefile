@@ -3,6 +3,7 @@
 # make bench  the figures of docs/benchmarks.md, as a table
 #             test and bench accept STORE_SERVER=/path/to/kvrocks, to run on that server
 # make test262 TEST262=/path  runs ECMAScript's conformance suite from a checkout
+# make urlpattern URLPATTERN_DATA=/path  the cases of web-platform-tests for URLPattern
 # make compat  packages of npm in the sandbox, compared with Node.js; needs node, npm and a network
 # make lint   golangci-lint
 # make build  bin/sous
@@ -18,7 +19,7 @@ STORE_SERVER ?=
 export CGO_ENABLED ?= 0
 export SOUS_TEST_STORE_SERVER := $(STORE_SERVER)
 
-.PHONY: all run build test test-packages test-platform test-redis bench test262 compat lint fmt clean
+.PHONY: all run build test test-packages test-platform test-redis bench test262 urlpattern compat lint fmt clean
 
 all: build
 
@@ -66,6 +67,10 @@ test262:
 	mkdir -p bin
 	TEST262="$(abspath $(TEST262))" TEST262_FAILURES="$(abspath $(TEST262_FAILURES))" \
 	$(GO) test ./tools/test262 -run TestConformance -count 1 -timeout 2h -v
+
+urlpattern:
+	@test -n "$(URLPATTERN_DATA)" || { echo "usage: make urlpattern URLPATTERN_DATA=/path/to/urlpatterntestdata.json"; exit 2; }
+	URLPATTERN_DATA="$(abspath $(URLPATTERN_DATA))" $(GO) test ./invoker/sandbox/child -run TestURLPatternPublicData -count 1 -v
 
 # The linter's govet has all analyzers of go vet. -trimpath as in make build, so that
 # both share go's build cache.

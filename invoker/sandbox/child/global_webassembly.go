@@ -20,6 +20,7 @@ func webAssembly(r *realm) goja.Value {
 		call   func(r *realm, call goja.FunctionCall) goja.Value
 	}{
 		{"compile", 1, wasmCompile}, {"instantiate", 1, wasmInstantiate}, {"validate", 1, wasmValidate},
+		{"compileStreaming", 1, wasmCompileStreaming}, {"instantiateStreaming", 1, wasmInstantiateStreaming},
 	} {
 		must(o.DefineDataProperty(f.name, function(f.name, f.length, f.call)(r), goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_TRUE))
 	}
@@ -38,7 +39,7 @@ func webAssembly(r *realm) goja.Value {
 		*class = value.(*goja.Object).Get(name).(*goja.Object)
 		r.hidden(o, name, *class)
 	}
-	for name, builtin := range map[string]*goja.Callable{"asIntN": &w.classes.asIntN, "freeze": &w.classes.freeze} {
+	for name, builtin := range map[string]*goja.Callable{"asIntN": &w.classes.asIntN, "freeze": &w.classes.freeze, "then": &w.classes.then} {
 		f, ok := goja.AssertFunction(value.(*goja.Object).Get(name))
 		if !ok {
 			panic(r.vm.NewTypeError("WebAssembly: %s is not a function", name))
@@ -50,7 +51,7 @@ func webAssembly(r *realm) goja.Value {
 
 // wasmErrors makes the classes of errors, as the language makes its own.
 const wasmErrors = `(() => {
-	const out = { __proto__: null, asIntN: BigInt.asIntN, freeze: Object.freeze };
+	const out = { __proto__: null, asIntN: BigInt.asIntN, freeze: Object.freeze, then: Promise.prototype.then };
 	for (const name of ["CompileError", "LinkError", "RuntimeError"]) {
 		const make = { __proto__: null, [name]: function (message, options) {
 			return Reflect.construct(Error, message === undefined ? [] : [message, options], new.target || make);
@@ -114,12 +115,16 @@ func wasmInstantiate(r *realm, call goja.FunctionCall) goja.Value {
 		if m, ok := stateOf[*wasmModule](call.Argument(0)); ok {
 			return instanceClass().instance(r, r.wasm.instantiate(m, object))
 		}
-		m := r.wasm.compiled(r.wasmBytes(call.Argument(0)))
-		out := r.vm.NewObject()
-		must(out.Set("module", moduleClass().instance(r, m)))
-		must(out.Set("instance", instanceClass().instance(r, r.wasm.instantiate(m, object))))
-		return out
+		return r.wasmSource(r.wasm.compiled(r.wasmBytes(call.Argument(0))), object)
 	})
+}
+
+// wasmSource makes a WebAssemblyInstantiatedSource, an object of a module and its instance.
+func (r *realm) wasmSource(m *wasmModule, object goja.Value) goja.Value {
+	out := r.vm.NewObject()
+	r.member(out, "module", moduleClass().instance(r, m))
+	r.member(out, "instance", instanceClass().instance(r, r.wasm.instantiate(m, object)))
+	return out
 }
 
 // importObject checks the argument that is an object or undefined.

@@ -28,6 +28,7 @@ func globalTable() []row {
 		{"Intl", intlObject},
 		urlClass().global(),
 		paramsClass().global(),
+		urlPatternClass().global(),
 		headersClass().global(),
 		requestClass().global(),
 		responseClass().global(),

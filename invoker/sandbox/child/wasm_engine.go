@@ -45,7 +45,7 @@ type wasmEngine struct {
 // named WebAssembly.
 type wasmClasses struct {
 	compile, link, runtime *goja.Object
-	asIntN, freeze         goja.Callable
+	asIntN, freeze, then   goja.Callable
 }
 
 // wasmModule is a compiled module.

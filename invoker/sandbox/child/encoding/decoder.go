@@ -3,7 +3,6 @@ package encoding
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"slices"
 	"strings"
 	"unicode/utf16"
@@ -11,8 +10,6 @@ import (
 
 	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/htmlindex"
-	"golang.org/x/text/encoding/simplifiedchinese"
-	"golang.org/x/text/transform"
 )
 
 // replacement is the name of the encoding that stands for those which are unsafe to decode.
@@ -29,10 +26,17 @@ const (
 type Decoder struct {
 	// Name is the name of the encoding in small letters.
 	Name   string
-	single *charmap.Charmap      // of an encoding of one byte, else nil
-	legacy transform.Transformer // of the other legacy encodings, else nil
-	left   []byte                // of a character that the last chunk cut, at most a few bytes
-	begun  bool                  // text was decoded, so no byte order mark can follow
+	single *charmap.Charmap // of an encoding of one byte, else nil
+	legacy legacyDecoder    // of the other legacy encodings, else nil
+	left   []byte           // of a character that the last chunk cut, at most a few bytes
+	begun  bool             // text was decoded, so no byte order mark can follow
+}
+
+// legacyDecoder decodes a chunk. It returns the bytes that the next chunk continues; at the
+// end of the text there are none. valid is false if a part was replaced by U+FFFD.
+type legacyDecoder interface {
+	decode(in []byte, end bool, out *strings.Builder) (left []byte, valid bool)
+	reset()
 }
 
 // NewDecoder returns a decoder for a label
@@ -54,14 +58,18 @@ func NewDecoder(label string) (d *Decoder, ok bool) {
 	d = &Decoder{Name: name}
 	switch name {
 	case utf8Name, utf16LEName, utf16BEName:
-	case "gbk": // its decoder is that of gb18030 (https://encoding.spec.whatwg.org/#gbk-decoder)
-		d.legacy = simplifiedchinese.GB18030.NewDecoder().Transformer
+	case "iso-2022-jp":
+		d.legacy = &iso2022JP{}
 	case "iso-8859-8-i": // differs in the direction of the text, not in its characters
 		d.single = charmap.ISO8859_8
 	default:
 		d.single, ok = found.(*charmap.Charmap)
 		if !ok {
-			d.legacy = found.NewDecoder().Transformer
+			scan := scannerOf(name)
+			if scan == nil {
+				return nil, false
+			}
+			d.legacy = &multibyte{scan: scan}
 		}
 	}
 	return d, true
@@ -89,7 +97,10 @@ func (d *Decoder) Decode(chunk []byte, more, keepMark bool) (text string, valid 
 	case d.single != nil:
 		text, valid = d.bytewise(chunk)
 	case d.legacy != nil:
-		text, valid = d.transform(in, more)
+		var b strings.Builder
+		b.Grow(len(in))
+		d.left, valid = d.legacy.decode(in, !more, &b)
+		d.left, text = bytes.Clone(d.left), b.String()
 	case d.Name == utf8Name:
 		if more {
 			in = d.keep(in, wholeUTF8(in))
@@ -114,7 +125,7 @@ func (d *Decoder) Decode(chunk []byte, more, keepMark bool) (text string, valid 
 func (d *Decoder) Reset() {
 	d.left, d.begun = nil, false
 	if d.legacy != nil {
-		d.legacy.Reset()
+		d.legacy.reset()
 	}
 }
 
@@ -189,30 +200,4 @@ func (d *Decoder) bytewise(in []byte) (text string, valid bool) {
 		b.WriteRune(char)
 	}
 	return b.String(), valid
-}
-
-// gb18030Mark is U+FFFD in gb18030, the only legacy encoding that has the character.
-var gb18030Mark = []byte{0x84, 0x31, 0xa4, 0x37}
-
-// transform decodes a legacy encoding.
-func (d *Decoder) transform(in []byte, more bool) (text string, valid bool) {
-	out := make([]byte, 0, len(in)+utf8.UTFMax)
-	rest := in
-	for {
-		out = slices.Grow(out, utf8.UTFMax*4)
-		n, read, err := d.legacy.Transform(out[len(out):cap(out)], rest, !more)
-		out, rest = out[:len(out)+n], rest[read:]
-		if errors.Is(err, transform.ErrShortDst) {
-			continue
-		}
-		if errors.Is(err, transform.ErrShortSrc) {
-			d.left = bytes.Clone(rest)
-		}
-		break
-	}
-	wrong := bytes.Count(out, []byte("\ufffd"))
-	if wrong > 0 && (d.Name == "gb18030" || d.Name == "gbk") {
-		wrong -= bytes.Count(in, gb18030Mark)
-	}
-	return string(out), wrong <= 0
 }

@@ -3,6 +3,7 @@ package regex
 import (
 	"math"
 	"slices"
+	"sync"
 	"unicode/utf16"
 
 	"github.com/codesous/sous/invoker/sandbox/child/regex/ucd"
@@ -447,15 +448,23 @@ func (p *parser) groupName() string {
 			c = utf16.DecodeRune(c, p.peek())
 			p.pos++
 		}
-		if !identifier(c, len(name) > 0) {
+		if !Identifier(c, len(name) > 0) {
 			p.fail("Invalid capture group name")
 		}
 		name = append(name, c)
 	}
 }
 
-// identifier reports whether c may begin an identifier, or continue one.
-func identifier(c rune, inside bool) bool {
+// The letters that identifiers consist of beside those of ASCII. They are decoded once: a
+// pattern can have many names.
+var (
+	idStart    = sync.OnceValue(func() ucd.Set { set, _ := ucd.Binary("ID_Start"); return set })
+	idContinue = sync.OnceValue(func() ucd.Set { set, _ := ucd.Binary("ID_Continue"); return set })
+)
+
+// Identifier reports whether c may begin an identifier of ECMAScript, or with inside,
+// continue one.
+func Identifier(c rune, inside bool) bool {
 	switch {
 	case c == '$' || c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z':
 		return true
@@ -463,11 +472,8 @@ func identifier(c rune, inside bool) bool {
 		return inside
 	case c < 128:
 		return false
+	case inside:
+		return c == 0x200C || c == 0x200D || idContinue().Has(c)
 	}
-	if inside {
-		set, _ := ucd.Binary("ID_Continue")
-		return c == 0x200C || c == 0x200D || set.Has(c)
-	}
-	set, _ := ucd.Binary("ID_Start")
-	return set.Has(c)
+	return idStart().Has(c)
 }

@@ -164,8 +164,49 @@ function malformed() {
   throws("a vector of 4 billion", () => new WebAssembly.Module(new Uint8Array([0, 0x61, 0x73, 0x6d, 1, 0, 0, 0, 10, 5, 0xff, 0xff, 0xff, 0xff, 15])), "CompileError");
 }
 
+// https://webassembly.github.io/spec/web-api/#streaming-modules
+async function streaming() {
+  const add = wasm({ types: [[[I32, I32], [I32]]], imports: [["m", "f", [0, 0]]], funcs: [[0, 0x20, 0, 0x20, 1, 0x10, 0]], exports: [["add", 0, 1]] });
+  const answer = (body = add, type = "application/wasm", status = 200) => new Response(body, { status, headers: type === null ? {} : { "content-type": type } });
+  const chunks = (...parts) => new ReadableStream({ start(c) { for (const p of parts) c.enqueue(p); c.close(); } });
+  const m = { f: (a, b) => a + b };
+  const module = await WebAssembly.compileStreaming(answer());
+  check("compileStreaming", [module instanceof WebAssembly.Module, WebAssembly.Module.exports(module)], [true, [{ name: "add", kind: "function" }]]);
+  const { instance, module: again } = await WebAssembly.instantiateStreaming(Promise.resolve(answer()), { m });
+  check("instantiateStreaming", [instance.exports.add(2, 3), again instanceof WebAssembly.Module], [5, true]);
+  check("the type in other letters", await WebAssembly.compileStreaming(answer(add, " Application/WASM\t")) instanceof WebAssembly.Module, true);
+  check("a stream", (await WebAssembly.instantiateStreaming(answer(chunks(add.slice(0, 9), add.slice(9))), { m })).instance.exports.add(4, 5), 9);
+  check("a thenable", await WebAssembly.compileStreaming({ then(f) { f(answer()); } }) instanceof WebAssembly.Module, true);
+  check("lengths", [WebAssembly.compileStreaming.length, WebAssembly.instantiateStreaming.length, Object.keys(WebAssembly).includes("compileStreaming")], [1, 1, true]);
+  const used = answer(), locked = answer(chunks(add));
+  await used.arrayBuffer();
+  locked.body.getReader();
+  for (const [what, source, text] of [
+    ["bytes", add, "TypeError: WebAssembly: a Response"], ["nothing", undefined, "TypeError"], ["a Request", new Request("https://a"), "TypeError"],
+    ["no type", answer(add, null), "TypeError: WebAssembly: the response has no Content-Type"], ["another type", answer(add, "text/html"), 'Content-Type "text/html"'],
+    ["a parameter", answer(add, "application/wasm;charset=utf-8"), "TypeError"], ["an empty parameter", answer(add, "application/wasm;"), "TypeError"], ["a longer type", answer(add, "application/wasmx"), "TypeError"],
+    ["a status", answer(add, undefined, 404), "TypeError: WebAssembly: the response has the status 404"], ["an error", Response.error(), "TypeError"],
+    ["a used body", used, "TypeError"], ["a locked body", locked, "TypeError"], ["a rejected promise", Promise.reject(new RangeError("mine")), "RangeError: mine"],
+    ["garbage", answer(new Uint8Array([1, 2])), "CompileError"], ["an empty body", answer(null), "CompileError"], ["half a module", answer(add.slice(0, -3)), "CompileError"],
+    ["a stream that fails", answer(new ReadableStream({ pull(c) { c.error(new RangeError("cut")); } })), "RangeError: cut"],
+    ["a stream of text", answer(chunks("text")), "TypeError"], ["a getter that throws", { get then() { throw new RangeError("mine"); } }, "RangeError: mine"],
+  ]) await rejects("compileStreaming of " + what, WebAssembly.compileStreaming(source), text);
+  await rejects("imports that are no object", WebAssembly.instantiateStreaming(answer(), 3), "TypeError");
+  await rejects("imports that are missing", WebAssembly.instantiateStreaming(answer()), "TypeError");
+  await rejects("an import of another kind", WebAssembly.instantiateStreaming(answer(), { m: { f: 1 } }), "LinkError");
+  const once = answer();
+  await WebAssembly.compileStreaming(once);
+  check("the body is used", once.bodyUsed, true);
+  const then = Promise.prototype.then;
+  Promise.prototype.then = () => { throw new Error("replaced then"); };
+  const got = WebAssembly.compileStreaming(answer());
+  Promise.prototype.then = then;
+  check("a replaced then", await got instanceof WebAssembly.Module, true);
+}
+
 export default async function () {
   await modules();
+  await streaming();
   for (const part of [values, imports, traps, memories, tables, globals, malformed]) {
     try { part(); } catch (e) { check(part.name, String(e && e.stack), "no exception"); }
   }

@@ -590,6 +590,52 @@ declare class URLSearchParams {
   [Symbol.iterator](): IterableIterator<[string, string]>;
 }
 
+/** The patterns of the components of a URL, or their values; baseURL completes them. */
+interface URLPatternInit {
+  protocol?: string;
+  username?: string;
+  password?: string;
+  hostname?: string;
+  port?: string;
+  pathname?: string;
+  search?: string;
+  hash?: string;
+  baseURL?: string;
+}
+
+interface URLPatternComponentResult {
+  input: string;
+  groups: Record<string, string | undefined>;
+}
+
+interface URLPatternResult {
+  inputs: (string | URLPatternInit)[];
+  protocol: URLPatternComponentResult;
+  username: URLPatternComponentResult;
+  password: URLPatternComponentResult;
+  hostname: URLPatternComponentResult;
+  port: URLPatternComponentResult;
+  pathname: URLPatternComponentResult;
+  search: URLPatternComponentResult;
+  hash: URLPatternComponentResult;
+}
+
+declare class URLPattern {
+  constructor(input: string | URLPatternInit, baseURL: string, options?: { ignoreCase?: boolean });
+  constructor(input?: string | URLPatternInit, options?: { ignoreCase?: boolean });
+  test(input?: string | URLPatternInit, baseURL?: string): boolean;
+  exec(input?: string | URLPatternInit, baseURL?: string): URLPatternResult | null;
+  readonly protocol: string;
+  readonly username: string;
+  readonly password: string;
+  readonly hostname: string;
+  readonly port: string;
+  readonly pathname: string;
+  readonly search: string;
+  readonly hash: string;
+  readonly hasRegExpGroups: boolean;
+}
+
 declare class AbortSignal {
   private constructor();
   static abort(reason?: unknown): AbortSignal;
@@ -704,4 +750,6 @@ declare namespace WebAssembly {
   function compile(bytes: BufferSource): Promise<Module>;
   function instantiate(bytes: BufferSource, imports?: Imports): Promise<{ module: Module; instance: Instance }>;
   function instantiate(module: Module, imports?: Imports): Promise<Instance>;
+  function compileStreaming(source: Response | Promise<Response>): Promise<Module>;
+  function instantiateStreaming(source: Response | Promise<Response>, imports?: Imports): Promise<{ module: Module; instance: Instance }>;
 }
