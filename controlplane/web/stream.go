@@ -34,13 +34,16 @@ func streamHead(s api.Stream) (response, error) {
 }
 
 // stream sends an answer as it is produced. It flushes after each chunk behind which no other
-// waits. An answer that is not complete ends in a cut connection, or in a reset of its HTTP/2
+// waits, so that neither the server nor the compressor holds it back. An answer that is not
+// complete ends in a cut connection, or in a reset of its HTTP/2
 // stream, so that no client takes it for complete.
 func (a *API) stream(w http.ResponseWriter, r *http.Request, requestID string, head *response, s api.Stream) error {
 	control := http.NewResponseController(w)
 	// A client that does not read would keep the end of the function from being noticed.
 	s.OnFailure(func() { _ = control.SetWriteDeadline(time.Now()) })
 	defer s.OnFailure(nil) // net/http's writer must not be used after the handler
+	body := a.newStreamWriter(w, r, head.status)
+	defer body.release()
 	w.WriteHeader(head.status)
 	err := control.Flush()
 	for err == nil {
@@ -50,13 +53,16 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request, requestID string, h
 		if err != nil {
 			break
 		}
-		_, err = w.Write(chunk)
+		_, err = body.Write(chunk)
 		if err == nil && !more {
-			err = control.Flush()
+			err = errors.Join(body.Flush(), control.Flush())
 		}
 	}
 	if errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return nil
+		err = body.Close()
+		if err == nil {
+			return nil
+		}
 	}
 	a.log.Debug("a streamed answer was not completed", zap.String("request_id", requestID), zap.Error(err))
 	panic(http.ErrAbortHandler)

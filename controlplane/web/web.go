@@ -61,11 +61,13 @@ type API struct {
 	engine   Engine
 	auth     *access.Authenticator
 	log      *zap.Logger
+
+	gzipStreams chan struct{} // holds one for each streamed answer that is compressed
 }
 
 // New returns the API of function endpoints.
 func New(versions Versions, engine Engine, auth *access.Authenticator, log *zap.Logger) *API {
-	return &API{versions: versions, engine: engine, auth: auth, log: log}
+	return &API{versions: versions, engine: engine, auth: auth, log: log, gzipStreams: make(chan struct{}, maxGzipStreams)}
 }
 
 // Direct returns the handler of all function endpoints.
@@ -291,6 +293,7 @@ func (a *API) answer(w http.ResponseWriter, r *http.Request, requestID string, o
 	if outcome.Stream != nil {
 		return a.stream(w, r, requestID, &response, outcome.Stream)
 	}
+	response.compress(h, r)
 	response.write(w, r.Method, func(err error) {
 		a.log.Debug("an answer was not delivered", zap.String("request_id", requestID), zap.Error(err))
 	})

@@ -39,7 +39,7 @@ export default {
       }
       case "/throws": {
         let n = 0;
-        return new Response(new ReadableStream({ async pull(c) { if (n++) throw new Error("broken"); c.enqueue(bytes("part")); } }));
+        return new Response(new ReadableStream({ async pull(c) { if (n++) throw new Error("broken"); c.enqueue(bytes("part")); } }), { headers: { "content-type": "text/plain" } });
       }
       case "/spins": {
         let n = 0;
@@ -48,6 +48,10 @@ export default {
       case "/eats": {
         let n = 0;
         return new Response(new ReadableStream({ async pull(c) { if (n++) { const all = []; for (;;) all.push("x".repeat(1e6) + all.length); } c.enqueue(bytes("part")); } }));
+      }
+      case "/lines": {
+        let left = 1000;
+        return new Response(new ReadableStream({ pull(c) { if (left-- > 0) c.enqueue(bytes("a line\n")); else c.close(); } }), { headers: { "content-type": "text/plain" } });
       }
       case "/forever":
         return new Response(new ReadableStream({ pull(c) { c.enqueue(new Uint8Array(65536)); } }));
@@ -63,7 +67,14 @@ export default {
   },
 };`
 
-func startStreamer(t *testing.T) (s *soustest.Server, url string) {
+func startStreamer(t *testing.T, args ...string) (s *soustest.Server, url string) {
+	t.Helper()
+	s = soustest.Start(t, args...)
+	return s, deployStreamer(t, s)
+}
+
+// deployStreamer deploys the streamer to s with flags, and returns its URL.
+func deployStreamer(t *testing.T, s *soustest.Server, flags ...string) (url string) {
 	t.Helper()
 	source := filepath.Join(t.TempDir(), "streamer")
 	if err := os.Mkdir(source, 0o755); err != nil {
@@ -74,9 +85,8 @@ func startStreamer(t *testing.T) (s *soustest.Server, url string) {
 			t.Fatalf("os.WriteFile: %v", err)
 		}
 	}
-	s = soustest.Start(t)
-	s.Sous(t, "fn", "deploy", source)
-	return s, s.URL + "/v1/web/t_default/default/streamer/prod"
+	s.Sous(t, append([]string{"fn", "deploy", source}, flags...)...)
+	return s.URL + "/v1/web/t_default/default/streamer/prod"
 }
 
 func get(t *testing.T, url string) *http.Response {

@@ -90,6 +90,10 @@ func huge() []byte {
 func (c *child) handle(event []byte) {
 	var do string
 	must(json.Unmarshal(event, &do))
+	if frames, ok := strings.CutPrefix(do, "stream "); ok {
+		c.stream(frames)
+		return
+	}
 	do, arg, _ := strings.Cut(do, " ")
 	n := 0
 	if arg != "" {
@@ -167,6 +171,32 @@ func (c *child) handle(event []byte) {
 		c.done(wire.Done{Body: fmt.Append(nil, os.Getpid())})
 	default:
 		c.done(wire.Done{Body: event})
+	}
+}
+
+// stream sends the frames that the letters name: H a head, B one with a status that is none,
+// C a chunk of the largest size, Z one without bytes, E the end of the body, D the end of the
+// activation.
+func (c *child) stream(frames string) {
+	for _, letter := range frames {
+		switch letter {
+		case 'H':
+			c.message(wire.KindStream, wire.StreamHead{Status: 200}, nil)
+		case 'B':
+			c.message(wire.KindStream, wire.StreamHead{Status: 99}, nil)
+		case 'C':
+			frame, err := wire.AppendChunk(nil, make([]byte, wire.MaxChunk))
+			must(err)
+			c.write(frame)
+		case 'Z':
+			c.write(append(binary.BigEndian.AppendUint32(nil, 1), byte(wire.KindChunk)))
+		case 'E':
+			frame, err := wire.AppendSignal(nil, wire.KindStreamEnd)
+			must(err)
+			c.write(frame)
+		case 'D':
+			c.done(wire.Done{})
+		}
 	}
 }
 
