@@ -5,7 +5,7 @@ import "github.com/dop251/goja"
 // globalTable returns the globals that a script can reach beside the language itself. It is
 // the only way in: a script cannot reach a Go function that is neither a row here nor a
 // member of a row's value. A row's value is made in each realm at the first use of its
-// name. The table has at most 64 rows, the bits of realm.built.
+// name.
 func globalTable() []row {
 	return []row{
 		{"console", console},
@@ -39,6 +39,14 @@ func globalTable() []row {
 	}
 }
 
+// rowSet is a set of rows of a table, which has at most maxGlobals.
+type rowSet [maxGlobals / 64]uint64
+
+const maxGlobals = 128
+
+func (s *rowSet) has(i int) bool { return s[i/64]&(1<<(i%64)) != 0 }
+func (s *rowSet) add(i int)      { s[i/64] |= 1 << (i % 64) }
+
 // globals is the prototype of the global object, and makes each global when it is first
 // looked for. The value becomes the global object's own property, so that scripts may
 // replace or delete it; realm.built keeps a deleted one from coming back.
@@ -57,7 +65,7 @@ func (r *realm) installGlobals() {
 // find returns the row of a global that has not been made yet, -1 for none.
 func (g *globals) find(key string) int {
 	for i := range g.rows {
-		if g.rows[i].name == key && g.realm.built&(1<<i) == 0 {
+		if g.rows[i].name == key && !g.realm.built.has(i) {
 			return i
 		}
 	}
@@ -70,7 +78,7 @@ func (g *globals) Get(key string) goja.Value {
 	if i < 0 {
 		return nil
 	}
-	g.realm.built |= 1 << i
+	g.realm.built.add(i)
 	v := g.rows[i].make(g.realm)
 	must(g.realm.vm.GlobalObject().DefineDataProperty(key, v, goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_FALSE))
 	return v

@@ -20,6 +20,8 @@ func Natives(vm *goja.Runtime, module string) *goja.Object {
 		functions = cryptoNatives()
 	case "zlib":
 		functions = zlibNatives()
+	case "internal/compression":
+		functions = compressionNatives()
 	case "internal/types":
 		functions = kindNatives()
 	case "internal/callsites":

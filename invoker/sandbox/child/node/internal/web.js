@@ -98,7 +98,7 @@ class Blob {
   async text() { return new TextDecoder().decode(this.#bytes); }
   async arrayBuffer() { return new Uint8Array(this.#bytes).buffer; }
   async bytes() { return new Uint8Array(this.#bytes); }
-  stream() { return require("internal/webstreams").ReadableStream.from([new Uint8Array(this.#bytes)]); }
+  stream() { return require("internal/webstreams").streamOfWhole(this.#bytes); }
   get [Symbol.toStringTag]() { return "Blob"; }
   static bytesOf(blob) { return blob.#bytes; }
 }
@@ -156,7 +156,7 @@ function bodyOf(value) {
   if (value instanceof Blob) return { bytes: bytesOf(value), type: value.type };
   if (!(value instanceof FormData)) {
     const streams = require("internal/webstreams");
-    if (value instanceof streams.ReadableStream) return streams.bodyOfStream(value);
+    if (streams.isReadable(value)) return streams.bodyOfStream(value);
     if (typeof value[asyncIterator] === "function") return { stream: streams.streamOfBytes(value), type: "" };
     return undefined;
   }
