@@ -44,6 +44,8 @@ type class[T any] struct {
 	members   []member[T]
 	statics   []row
 	iterate   string // the method that Symbol.iterator is
+	// parent returns the constructor of the class that this one inherits from, nil for none.
+	parent func(r *realm) *goja.Object
 }
 
 // built is a class in one realm. Realms share no objects, so each has its own.
@@ -63,6 +65,11 @@ func (c *class[T]) define(r *realm) built {
 		return nil
 	}).(*goja.Object)
 	b := built{ctor, ctor.Get("prototype").(*goja.Object)}
+	if c.parent != nil {
+		parent := c.parent(r)
+		must(b.ctor.SetPrototype(parent))
+		must(b.proto.SetPrototype(parent.Get("prototype").(*goja.Object)))
+	}
 	r.hidden(ctor, "name", r.vm.ToValue(c.name))
 	r.hidden(ctor, "length", r.vm.ToValue(c.length))
 	for i := range c.members {

@@ -42,7 +42,7 @@ func requestClass() *class[*request] {
 					return q.caller.callerSignal(r)
 				}
 				if q.signal == nil {
-					q.signal = signalClass().instance(r, &abortSignal{})
+					q.signal = r.newSignal().object
 				}
 				return q.signal
 			}},

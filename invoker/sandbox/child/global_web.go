@@ -14,7 +14,11 @@ type webClass struct{ name, module string }
 func webClasses() []webClass {
 	var classes []webClass
 	for _, group := range [][2]string{
-		{"internal/web", "Event EventTarget CustomEvent Blob File FormData"},
+		{eventsModule, "Event EventTarget CustomEvent"},
+		{"internal/performance", "Performance"},
+		{"internal/reporting", "ErrorEvent PromiseRejectionEvent"},
+		{"internal/messaging", "MessageChannel MessageEvent MessagePort"},
+		{"internal/web", "Blob File FormData"},
 		{"internal/readable", "ReadableStream ReadableStreamDefaultReader ReadableStreamBYOBReader"},
 		{"internal/readabledefault", "ReadableStreamDefaultController"},
 		{"internal/readablebytes", "ReadableByteStreamController ReadableStreamBYOBRequest"},
@@ -36,7 +40,7 @@ func webClasses() []webClass {
 func streamClasses(r *realm) goja.Value {
 	var pairs []any
 	for _, class := range webClasses() {
-		if class.module != "internal/web" {
+		if strings.Contains(class.name, "Stream") || strings.Contains(class.name, "Strategy") {
 			pairs = append(pairs, r.vm.NewArray(class.name, class.module))
 		}
 	}

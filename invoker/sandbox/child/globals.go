@@ -22,8 +22,9 @@ func globalTable() []row {
 		{"atob", function("atob", 1, atob)},
 		{"btoa", function("btoa", 1, btoa)},
 		{"structuredClone", function("structuredClone", 1, structuredClone)},
-		{"crypto", crypto},
-		{"performance", performance},
+		{"crypto", func(r *realm) goja.Value { return cryptoClass().instance(r, &webCrypto{}) }},
+		cryptoClass().global(),
+		subtleClass().global(),
 		{"DOMException", domException},
 		{"Intl", intlObject},
 		urlClass().global(),
@@ -59,7 +60,11 @@ type globals struct {
 // properties of that object and come first.
 func (r *realm) installGlobals() {
 	global := r.vm.GlobalObject()
-	must(global.SetPrototype(r.vm.NewDynamicObject(&globals{r, r.program.globals})))
+	r.beyond = r.vm.NewDynamicObject(&globals{r, r.program.globals})
+	must(global.SetPrototype(r.beyond))
+	for _, name := range r.program.eventHandlers {
+		must(global.DefineDataProperty(name, goja.Null(), goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_TRUE))
+	}
 }
 
 // find returns the row of a global that has not been made yet, -1 for none.
@@ -80,9 +85,13 @@ func (g *globals) Get(key string) goja.Value {
 	}
 	g.realm.built.add(i)
 	v := g.rows[i].make(g.realm)
-	must(g.realm.vm.GlobalObject().DefineDataProperty(key, v, goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_FALSE))
+	must(g.realm.vm.GlobalObject().DefineDataProperty(key, v, goja.FLAG_TRUE, goja.FLAG_TRUE, goja.ToFlag(enumerated(key))))
 	return v
 }
+
+// enumerated reports whether a global is enumerable: operations and attributes are, classes
+// and namespaces are not (WebIDL, section 3.8).
+func enumerated(name string) bool { return name[0] >= 'a' && name[0] <= 'z' && name != "console" }
 
 func (g *globals) Has(key string) bool         { return g.find(key) >= 0 }
 func (g *globals) Set(string, goja.Value) bool { return false }

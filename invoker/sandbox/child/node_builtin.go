@@ -84,6 +84,9 @@ func (r *realm) builtin(name string) goja.Value {
 		delete(r.node, name)
 		must(err)
 	}
+	if name == eventsModule { // the global object is an EventTarget
+		must(r.beyond.SetPrototype(r.eventTarget().Get("prototype").(*goja.Object)))
+	}
 	if names := node.Names(name); len(names) > 0 {
 		complete, _ := goja.AssertFunction(r.builtin("internal/unsupported"))
 		_, err = complete(goja.Undefined(), r.vm.ToValue(name), module, r.vm.ToValue(names))

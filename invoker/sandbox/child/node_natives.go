@@ -21,6 +21,16 @@ func (r *realm) nodeNatives(module string) goja.Value {
 		rows = processRows()
 	case "timers":
 		rows = timerRows()
+	case eventsModule:
+		rows = []row{{"now", function("now", 0, elapsedTime)}}
+	case "internal/performance":
+		rows = performanceRows()
+	case "internal/signals":
+		rows = signalRows()
+	case "internal/reporting":
+		rows = reportRows()
+	case "internal/messaging":
+		rows = messageRows()
 	case "internal/views":
 		rows = viewRows()
 	case "stream/web":
@@ -51,13 +61,13 @@ func globalsFor(script []byte) []row {
 	of := func(module, name string) row {
 		return row{name, func(r *realm) goja.Value { return r.builtin(module).(*goja.Object).Get(name) }}
 	}
-	rows := append(globalTable(),
+	rows := append(globalTable(), scopeRows()...)
+	rows = append(rows,
 		row{"global", func(r *realm) goja.Value { return r.vm.GlobalObject() }},
 		row{"process", func(r *realm) goja.Value { return r.builtin("process") }},
 		row{"WebAssembly", webAssembly},
 		of("buffer", "Buffer"),
 		of("internal/web", "WebSocket"),
-		of("worker_threads", "MessagePort"),
 	)
 	for _, class := range webClasses() {
 		rows = append(rows, of(class.module, class.name))

@@ -2,7 +2,7 @@
 const { react, resolved, deferred, dictionary } = require("internal/webidl");
 const streams = require("internal/readables");
 const writable = require("internal/writable");
-const { aborted: isAborted, onAbort, isSignal } = require("internal/signals");
+const { aborted: isAborted, reason: reasonOf, onAbort, isSignal } = require("internal/signals");
 
 function pipeOptions(value) {
   const { preventAbort, preventCancel, preventClose, signal } = dictionary(value, "The options");
@@ -15,7 +15,7 @@ function pipe(source, dest, options) {
   const p = { source, dest, options, reader: streams.acquire(source, "default"), writer: writable.acquire(dest), done: deferred(), over: false, lastWrite: resolved(undefined), forget: undefined };
   source.disturbed = true;
   if (options.signal) {
-    const stop = () => abort(p, options.signal.reason);
+    const stop = () => abort(p, reasonOf(options.signal));
     if (isAborted(options.signal)) {
       stop();
       return p.done.promise;

@@ -49,12 +49,24 @@ class Queue {
   clear() { this.#items = []; this.#head = 0; }
 }
 
+const prototypes = new Map(); // of classes of the platform: their names
+
+// platformClass returns the name of the class of the platform that an object inherits from.
+function platformClass(o) {
+  for (let p = Object.getPrototypeOf(o); p !== null; p = Object.getPrototypeOf(p)) {
+    const name = prototypes.get(p);
+    if (name !== undefined) return name;
+  }
+  return undefined;
+}
+
 // expose gives a class the form of an interface: its members are enumerable, and its objects
 // have its name.
 function expose(C, name = C.name) {
   for (const key of Object.getOwnPropertyNames(C.prototype)) {
     if (key !== "constructor") Object.defineProperty(C.prototype, key, { enumerable: true });
   }
+  prototypes.set(C.prototype, name);
   Object.defineProperty(C.prototype, Symbol.toStringTag, { value: name, configurable: true });
   return C;
 }
@@ -88,4 +100,4 @@ function needs(count, least, what) {
 const illegal = (name) => new TypeError(`Illegal constructor: ${name}`);
 const asyncIterator = Symbol.asyncIterator || Symbol.for("Symbol.asyncIterator");
 
-module.exports = { apply, react, handled, resolved, rejected, attempt, deferred, Queue, expose, constants, dictionary, callback, needs, illegal, ignore, asyncIterator };
+module.exports = { apply, react, handled, resolved, rejected, attempt, deferred, Queue, platformClass, expose, constants, dictionary, callback, needs, illegal, ignore, asyncIterator };
