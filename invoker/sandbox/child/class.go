@@ -1,6 +1,8 @@
 package child
 
 import (
+	"reflect"
+
 	"github.com/dop251/goja"
 )
 
@@ -52,7 +54,8 @@ type class[T any] struct {
 type built struct{ ctor, proto *goja.Object }
 
 // define makes the class's constructor and prototype, once in a realm. Members are
-// enumerable, as WebIDL has them; name, length and statics are not.
+// enumerable, as WebIDL has them; name and length are not. The constructor throws without new:
+// goja tells a call and a construction apart by two functions of its object only.
 func (c *class[T]) define(r *realm) built {
 	if b, ok := r.classes[c.name]; ok {
 		return b
@@ -64,6 +67,9 @@ func (c *class[T]) define(r *realm) built {
 		r.attach(call.This, c.construct(r, call))
 		return nil
 	}).(*goja.Object)
+	field(implementation(ctor), "f").Set(reflect.ValueOf(func(goja.FunctionCall) goja.Value {
+		panic(r.vm.NewTypeError("Class constructor %s cannot be invoked without 'new'", c.name))
+	}))
 	b := built{ctor, ctor.Get("prototype").(*goja.Object)}
 	if c.parent != nil {
 		parent := c.parent(r)
@@ -80,7 +86,7 @@ func (c *class[T]) define(r *realm) built {
 	}
 	must(b.proto.DefineDataPropertySymbol(goja.SymToStringTag, r.vm.ToValue(c.name), goja.FLAG_FALSE, goja.FLAG_TRUE, goja.FLAG_FALSE))
 	for _, s := range c.statics {
-		r.hidden(ctor, s.name, s.make(r))
+		must(define(ctor, s.name, s.make(r)))
 	}
 	if r.classes == nil {
 		r.classes = make(map[string]built)

@@ -126,8 +126,8 @@ func TestTypesDeclareWhatIsThere(t *testing.T) {
 	}
 	var there struct {
 		CS, Ctx, Console map[string]any
-		Types                    map[string]string
-		Classes                  map[string]struct{ Members, Statics []string }
+		Types            map[string]string
+		Classes          map[string]struct{ Members, Statics []string }
 	}
 	if err := json.Unmarshal([]byte(p.value(string(event))), &there); err != nil {
 		t.Fatalf("json.Unmarshal: %v", err)

@@ -798,6 +798,14 @@ interface RequestInit {
   duplex?: "half";
   redirect?: "follow" | "manual" | "error";
   signal?: AbortSignal | null;
+  /** Options of browsers. They are kept and have no effect. */
+  mode?: "cors" | "same-origin" | "no-cors";
+  credentials?: "omit" | "same-origin" | "include";
+  cache?: "default" | "no-store" | "reload" | "no-cache" | "force-cache" | "only-if-cached";
+  referrer?: string;
+  referrerPolicy?: string;
+  integrity?: string;
+  keepalive?: boolean;
 }
 
 interface Body {
@@ -836,6 +844,17 @@ declare class Request {
   readonly headers: Headers;
   readonly redirect: "follow" | "manual" | "error";
   readonly signal: AbortSignal;
+  readonly destination: "";
+  readonly referrer: string;
+  readonly referrerPolicy: string;
+  readonly mode: "cors" | "same-origin" | "no-cors";
+  readonly credentials: "omit" | "same-origin" | "include";
+  readonly cache: string;
+  readonly integrity: string;
+  readonly keepalive: boolean;
+  readonly isReloadNavigation: false;
+  readonly isHistoryNavigation: false;
+  readonly duplex: "half";
   clone(): Request;
 }
 
