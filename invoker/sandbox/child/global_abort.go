@@ -14,6 +14,10 @@ type abortSignal struct {
 	object  *goja.Object              // of newSignal
 	then    []func(reason goja.Value) // the platform's own listeners, called first
 	steps   []*abortStep              // those of the platform's scripts, called next
+	// sources are the signals that abort this one, which AbortSignal.any made: never ones that
+	// it made, too, so that an abort does not recurse.
+	sources   []*abortSignal
+	dependent bool
 }
 
 // abortStep is a function of a script of the platform.
@@ -108,15 +112,28 @@ func signalTimeout(r *realm, call goja.FunctionCall) goja.Value {
 // signals does, with its reason; immediately if one has aborted already.
 func signalAny(r *realm, call goja.FunctionCall) goja.Value {
 	s := r.newSignal()
-	r.vm.ForOf(call.Argument(0), func(v goja.Value) bool {
+	s.dependent = true
+	known := map[*abortSignal]bool{}
+	for _, v := range r.sequence(call.Argument(0)) {
 		source := receiver[*abortSignal](r, v, "AbortSignal")
 		if source.aborted {
 			s.abort(r, source.reason)
-			return false
+			return s.object
 		}
+		sources := []*abortSignal{source}
+		if source.dependent {
+			sources = source.sources
+		}
+		for _, source := range sources {
+			if !known[source] {
+				known[source] = true
+				s.sources = append(s.sources, source)
+			}
+		}
+	}
+	for _, source := range s.sources {
 		source.then = append(source.then, func(reason goja.Value) { s.abort(r, reason) })
-		return true
-	})
+	}
 	return s.object
 }
 

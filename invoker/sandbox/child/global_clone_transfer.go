@@ -2,7 +2,6 @@ package child
 
 import (
 	"bytes"
-	"slices"
 
 	"github.com/dop251/goja"
 )
@@ -21,7 +20,7 @@ func (r *realm) cloned(v goja.Value, transfer []goja.Value) (copied goja.Value, 
 	moved := make([]*goja.Object, 0, len(transfer))
 	for _, item := range transfer {
 		obj, ok := item.(*goja.Object)
-		if !ok || slices.Contains(moved, obj) {
+		if !ok || c.done[obj] != nil {
 			panic(r.newDOMException("DataCloneError", "a value is no object that can be transferred, or is listed twice"))
 		}
 		moved = append(moved, obj)

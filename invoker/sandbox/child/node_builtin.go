@@ -74,7 +74,7 @@ func (r *realm) builtin(name string) goja.Value {
 	must(err)
 	run, _ := goja.AssertFunction(value)
 	module, exports := r.vm.NewObject(), r.vm.NewObject()
-	must(module.Set("exports", exports))
+	must(define(module, "exports", exports)) // a setter of Object.prototype must not get it
 	if r.node == nil {
 		r.node = make(map[string]*goja.Object)
 	}

@@ -50,7 +50,7 @@ func (r *realm) nodeNatives(module string) goja.Value {
 	}
 	o := r.vm.NewObject()
 	for _, row := range rows {
-		must(o.Set(row.name, row.make(r)))
+		must(define(o, row.name, row.make(r)))
 	}
 	return o
 }

@@ -35,13 +35,15 @@ function transfer(buffer) {
 // copy copies bytes of a buffer into a Uint8Array.
 function copy(to, at, buffer, offset, length) { apply(set, to, [new Uint8Array(buffer, offset, length), at]); }
 
-// bytesOf returns the bytes of a buffer or of a view, in place, and undefined for other values.
+// bytesOf returns the bytes of a buffer or of a view, in place: none for one that is
+// detached. It is undefined for other values.
 function bytesOf(v) {
   if (isView(v)) {
     const { buffer, byteOffset, byteLength } = viewOf(v);
-    return new Uint8Array(buffer, byteOffset, byteLength);
+    return detached(buffer) ? new Uint8Array(0) : new Uint8Array(buffer, byteOffset, byteLength);
   }
-  return natives.isBuffer(v) ? new Uint8Array(v) : undefined;
+  if (!natives.isBuffer(v)) return undefined;
+  return detached(v) ? new Uint8Array(0) : new Uint8Array(v);
 }
 
 // enforceRange converts to an unsigned long long of WebIDL with [EnforceRange].
