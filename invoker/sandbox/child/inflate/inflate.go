@@ -105,6 +105,26 @@ func (d *Decoder) Unread() int {
 	return len(d.in) + int(d.have/8)
 }
 
+// Next begins another stream of the same format with the input that follows the end of the
+// data. It reports whether that begins with the given bytes; otherwise nothing changes.
+func (d *Decoder) Next(begin []byte) bool {
+	if d.Unread() < len(begin) {
+		return false
+	}
+	bits, have, in := d.bits, d.have, d.in
+	for i, b := range begin {
+		switch {
+		case i < int(have/8) && byte(bits>>(8*i)) != b:
+			return false
+		case i >= int(have/8) && in[i-int(have/8)] != b:
+			return false
+		}
+	}
+	*d = *New(d.format, d.dictionary)
+	d.bits, d.have, d.in = bits, have, in
+	return true
+}
+
 // Read decompresses into p. It returns the number of bytes, which may be 0 without an error:
 // then the call used a large part of the input, and the next one goes on.
 func (d *Decoder) Read(p []byte) (n int, err error) {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -186,6 +187,32 @@ func TestDictionary(t *testing.T) {
 	}
 	if _, err := unpack(New(Zlib, []byte("other")), out.Bytes(), 3, 4); !errors.Is(err, ErrDictionary) {
 		t.Errorf("with another dictionary: got %v, want ErrDictionary", err)
+	}
+}
+
+// TestNext: a stream may follow another one, at any place of the pieces.
+func TestNext(t *testing.T) {
+	t.Parallel()
+	one := packed(t, Gzip, 6, []byte("one"))
+	in := bytes.Repeat(one, 50)
+	for piece := 1; piece < 40; piece++ {
+		d, out, rest := New(Gzip, nil), "", in
+		for {
+			part, err := unpack(d, nil, 1, 2)
+			out += string(part)
+			if errors.Is(err, ErrEnd) && d.Next([]byte{0x1f, 0x8b}) {
+				continue
+			}
+			if len(rest) == 0 {
+				break
+			}
+			n := min(piece, len(rest))
+			d.Write(rest[:n])
+			rest = rest[n:]
+		}
+		if out != strings.Repeat("one", 50) {
+			t.Errorf("pieces of %d bytes: got %d bytes, want 150", piece, len(out))
+		}
 	}
 }
 

@@ -70,6 +70,11 @@ func compressionNatives() map[string]native {
 			return goja.Undefined()
 		},
 		"inflate": inflatePart,
+		// member is (inflater): it begins another member of gzip behind the end of one, and reports
+		// whether there is one.
+		"member": func(vm *goja.Runtime, call goja.FunctionCall) goja.Value {
+			return vm.ToValue(kept[*inflater](vm, call.Argument(0)).Next([]byte{0x1f, 0x8b}))
+		},
 	}
 }
 

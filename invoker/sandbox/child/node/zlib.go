@@ -8,6 +8,7 @@ import (
 	"errors"
 	"hash/crc32"
 	"io"
+	"maps"
 
 	"github.com/dop251/goja"
 
@@ -15,12 +16,17 @@ import (
 )
 
 func zlibNatives() map[string]native {
-	return map[string]native{
+	natives := compressionNatives()
+	maps.Copy(natives, map[string]native{
+		"unfinished": func(vm *goja.Runtime, _ goja.FunctionCall) goja.Value {
+			panic(zlibFailure(vm, io.ErrUnexpectedEOF))
+		},
 		"compress": compress, "decompress": decompress,
 		"crc32": func(vm *goja.Runtime, call goja.FunctionCall) goja.Value {
 			return vm.ToValue(crc32.Update(uint32(call.Argument(1).ToInteger()), crc32.IEEETable, bytesOf(vm, call.Argument(0))))
 		},
-	}
+	})
+	return natives
 }
 
 // compress is (view, format, level, dictionary).
