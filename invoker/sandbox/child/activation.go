@@ -20,18 +20,22 @@ type activation struct {
 	head      wire.InvokeHead
 	loop      loop
 	unhandled []*goja.Promise // rejected, and without a handler so far
-	logs      logBudget
-	began     time.Time
-	order     int64           // of its last update of its job
-	earlier   int             // activations that its realm served before
-	waited    []*goja.Promise // given to ctx.waitUntil
-	message   *message        // of the job, for the handler queue
-	fetches   bool            // the handler is fetch, which returns a Response
+	// outstanding are rejected promises without a handler for which a listener prevented the
+	// end of the activation. The event unhandledrejection of notifying is being dispatched.
+	outstanding []*goja.Promise
+	notifying   *goja.Promise
+	token       *goja.Object // stands for the activation in scripts of the platform
+	logs        logBudget
+	began       time.Time
+	order       int64           // of its last update of its job
+	earlier     int             // activations that its realm served before
+	waited      []*goja.Promise // given to ctx.waitUntil
+	message     *message        // of the job, for the handler queue
+	fetches     bool            // the handler is fetch, which returns a Response
 
 	out            *outStream   // the answer that is streamed; nil without one
 	settledHandler bool         // the handler's promise has settled
 	signal         *abortSignal // of the caller; nil until a script reads it
-	signalObject   *goja.Object
 }
 
 // invoke runs one activation and answers it. An error is the link's, or the parent's end:
@@ -202,7 +206,14 @@ func (a *activation) await(value goja.Value) (goja.Value, error) {
 		case a.ctl.cause() != causeNone:
 			return nil, errStopped
 		case len(a.unhandled) > 0:
-			return nil, &thrown{value: a.unhandled[0].Result(), unhandled: true}
+			p, err := a.firstUnhandled()
+			if err != nil {
+				return nil, err
+			}
+			if p != nil {
+				return nil, &thrown{value: p.Result(), unhandled: true}
+			}
+			continue
 		case a.loop.empty() && !a.out.blocked() && !a.listens():
 			return nil, errUnsettled
 		}

@@ -1,6 +1,8 @@
 package child
 
 import (
+	"reflect"
+
 	"github.com/dop251/goja"
 )
 
@@ -44,13 +46,16 @@ type class[T any] struct {
 	members   []member[T]
 	statics   []row
 	iterate   string // the method that Symbol.iterator is
+	// parent returns the constructor of the class that this one inherits from, nil for none.
+	parent func(r *realm) *goja.Object
 }
 
 // built is a class in one realm. Realms share no objects, so each has its own.
 type built struct{ ctor, proto *goja.Object }
 
 // define makes the class's constructor and prototype, once in a realm. Members are
-// enumerable, as WebIDL has them; name, length and statics are not.
+// enumerable, as WebIDL has them; name and length are not. The constructor throws without new:
+// goja tells a call and a construction apart by two functions of its object only.
 func (c *class[T]) define(r *realm) built {
 	if b, ok := r.classes[c.name]; ok {
 		return b
@@ -62,7 +67,15 @@ func (c *class[T]) define(r *realm) built {
 		r.attach(call.This, c.construct(r, call))
 		return nil
 	}).(*goja.Object)
+	field(implementation(ctor), "f").Set(reflect.ValueOf(func(goja.FunctionCall) goja.Value {
+		panic(r.vm.NewTypeError("Class constructor %s cannot be invoked without 'new'", c.name))
+	}))
 	b := built{ctor, ctor.Get("prototype").(*goja.Object)}
+	if c.parent != nil {
+		parent := c.parent(r)
+		must(b.ctor.SetPrototype(parent))
+		must(b.proto.SetPrototype(parent.Get("prototype").(*goja.Object)))
+	}
 	r.hidden(ctor, "name", r.vm.ToValue(c.name))
 	r.hidden(ctor, "length", r.vm.ToValue(c.length))
 	for i := range c.members {
@@ -73,7 +86,7 @@ func (c *class[T]) define(r *realm) built {
 	}
 	must(b.proto.DefineDataPropertySymbol(goja.SymToStringTag, r.vm.ToValue(c.name), goja.FLAG_FALSE, goja.FLAG_TRUE, goja.FLAG_FALSE))
 	for _, s := range c.statics {
-		r.hidden(ctor, s.name, s.make(r))
+		must(define(ctor, s.name, s.make(r)))
 	}
 	if r.classes == nil {
 		r.classes = make(map[string]built)

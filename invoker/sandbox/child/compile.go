@@ -52,6 +52,9 @@ type program struct {
 	captures bool
 	// readsBody reports that the script may call the methods of an HTTP event.
 	readsBody bool
+	// eventHandlers are those of the global object that the script names: only a property that
+	// exists can be assigned to by its name alone.
+	eventHandlers []string
 }
 
 // load makes the program of an assignment, and its script if it was compiled here, or the
@@ -87,7 +90,7 @@ func load(assign wire.Assign, blob []byte) (*program, []byte, []wire.Problem) {
 		return nil, nil, []wire.Problem{{Message: err.Error()}}
 	}
 	p := &program{
-		assign: assign, code: code, globals: globalsFor(script), context: contextTable(), additions: additions,
+		assign: assign, code: code, globals: globalsFor(script), context: contextTable(), additions: additions, eventHandlers: handlersIn(script),
 		asynchronous: bytes.Contains(script, []byte("async")) || bytes.Contains(script, []byte("Promise")),
 		captures:     bytes.Contains(script, []byte("captureStackTrace")),
 		readsBody:    namesAny(script, bodyMethodNames),

@@ -1,28 +1,38 @@
 package child
 
 import (
-	"slices"
 	"time"
 
 	"github.com/dop251/goja"
 )
 
-// abortSignal is an AbortSignal (https://dom.spec.whatwg.org/#interface-AbortSignal). It
-// has its own listeners for the type abort instead of an EventTarget: no other type of
-// event, no options and no dispatchEvent.
+// abortSignal is an AbortSignal (https://dom.spec.whatwg.org/#interface-AbortSignal). Its
+// listeners are those of an EventTarget.
 type abortSignal struct {
-	aborted   bool
-	reason    goja.Value                // nil until it is aborted
-	listeners []goja.Value              // those of addEventListener, in their order
-	onabort   goja.Value                // called before listeners
-	then      []func(reason goja.Value) // the platform's own listeners, called first
+	aborted bool
+	reason  goja.Value                // nil until it is aborted
+	object  *goja.Object              // of newSignal
+	then    []func(reason goja.Value) // the platform's own listeners, called first
+	steps   []*abortStep              // those of the platform's scripts, called next
+	// sources are the signals that abort this one, which AbortSignal.any made: never ones that
+	// it made, too, so that an abort does not recurse.
+	sources   []*abortSignal
+	dependent bool
 }
 
-// abort calls all listeners, once (DOM: signal abort). this is the signal's object, and
-// reason the script's, an AbortError if it is undefined. A listener that throws keeps the
-// later ones from being called, and the exception reaches the caller of abort; in browsers
-// it is reported instead.
-func (s *abortSignal) abort(r *realm, this, reason goja.Value) {
+// abortStep is a function of a script of the platform.
+type abortStep struct{ call goja.Callable }
+
+// newSignal makes a signal and its object.
+func (r *realm) newSignal() *abortSignal {
+	s := &abortSignal{}
+	s.object = signalClass().instance(r, s)
+	return s
+}
+
+// abort calls all listeners, once (DOM: signal abort). reason is the script's, an AbortError
+// if it is undefined.
+func (s *abortSignal) abort(r *realm, reason goja.Value) {
 	if s.aborted {
 		return
 	}
@@ -30,39 +40,40 @@ func (s *abortSignal) abort(r *realm, this, reason goja.Value) {
 		reason = r.newDOMException("AbortError", "This operation was aborted")
 	}
 	s.aborted, s.reason = true, reason
-	for _, listener := range s.then {
+	then, steps := s.then, s.steps
+	s.then, s.steps = nil, nil
+	for _, listener := range then {
 		listener(reason)
 	}
-	listeners := append([]goja.Value{s.onabort}, s.listeners...)
-	s.then, s.listeners = nil, nil
-	event := r.vm.NewObject()
-	must(event.Set("type", "abort"))
-	must(event.Set("target", this))
-	for _, listener := range listeners {
-		if call, ok := goja.AssertFunction(listener); ok {
-			_, err := call(this, event)
-			must(err)
-		}
+	for _, step := range steps {
+		_, err := step.call(goja.Undefined())
+		must(err)
 	}
+	r.callBuiltin(eventsModule, "fireAbort", s.object)
+}
+
+// eventTarget is the class that others inherit from.
+func (r *realm) eventTarget() *goja.Object {
+	return r.builtin(eventsModule).(*goja.Object).Get("EventTarget").(*goja.Object)
 }
 
 // signalClass describes AbortSignal, with the statics abort, timeout and any. A script
 // cannot construct one.
 func signalClass() *class[*abortSignal] {
 	return &class[*abortSignal]{
-		name: "AbortSignal",
+		name:   "AbortSignal",
+		parent: (*realm).eventTarget,
 		members: []member[*abortSignal]{
 			{name: "aborted", get: func(r *realm, s *abortSignal) goja.Value { return r.vm.ToValue(s.aborted) }},
 			{name: "reason", get: func(_ *realm, s *abortSignal) goja.Value { return orUndefined(s.reason) }},
 			{
 				name: "onabort",
-				get: func(_ *realm, s *abortSignal) goja.Value {
-					if s.onabort == nil {
-						return goja.Null()
-					}
-					return s.onabort
+				get: func(r *realm, s *abortSignal) goja.Value {
+					return r.callBuiltin(eventsModule, "handlerOf", s.object, r.vm.ToValue("abort"))
 				},
-				set: func(_ *realm, s *abortSignal, v goja.Value) { s.onabort = v },
+				set: func(r *realm, s *abortSignal, v goja.Value) {
+					r.callBuiltin(eventsModule, "setHandler", s.object, r.vm.ToValue("abort"), v)
+				},
 			},
 			{name: "throwIfAborted", call: func(_ *realm, s *abortSignal, _ goja.FunctionCall) goja.Value {
 				if s.aborted {
@@ -70,23 +81,12 @@ func signalClass() *class[*abortSignal] {
 				}
 				return goja.Undefined()
 			}},
-			{name: "addEventListener", length: 2, call: func(_ *realm, s *abortSignal, call goja.FunctionCall) goja.Value {
-				if !s.aborted && call.Argument(0).String() == "abort" && !slices.ContainsFunc(s.listeners, call.Argument(1).StrictEquals) {
-					s.listeners = append(s.listeners, call.Argument(1))
-				}
-				return goja.Undefined()
-			}},
-			{name: "removeEventListener", length: 2, call: func(_ *realm, s *abortSignal, call goja.FunctionCall) goja.Value {
-				s.listeners = slices.DeleteFunc(s.listeners, call.Argument(1).StrictEquals)
-				return goja.Undefined()
-			}},
 		},
 		statics: []row{
 			{"abort", function("abort", 0, func(r *realm, call goja.FunctionCall) goja.Value {
-				s := &abortSignal{}
-				obj := signalClass().instance(r, s)
-				s.abort(r, obj, call.Argument(0))
-				return obj
+				s := r.newSignal()
+				s.abort(r, call.Argument(0))
+				return s.object
 			})},
 			{"timeout", function("timeout", 1, signalTimeout)},
 			{"any", function("any", 1, signalAny)},
@@ -98,54 +98,60 @@ func signalClass() *class[*abortSignal] {
 // ms, at least 1. Its timer keeps the loop from being empty, unlike in browsers, until it
 // fires.
 func signalTimeout(r *realm, call goja.FunctionCall) goja.Value {
-	s := &abortSignal{}
-	obj := signalClass().instance(r, s)
+	s := r.newSignal()
 	delay := max(delayOf(call.Argument(0)), time.Millisecond)
 	r.after("AbortSignal.timeout", delay, 0, func() error {
 		return r.run(func() {
-			s.abort(r, obj, r.newDOMException("TimeoutError", "The operation was aborted due to timeout"))
+			s.abort(r, r.newDOMException("TimeoutError", "The operation was aborted due to timeout"))
 		})
 	})
-	return obj
+	return s.object
 }
 
 // signalAny is AbortSignal.any(signals): a signal that aborts when the first of the given
 // signals does, with its reason; immediately if one has aborted already.
 func signalAny(r *realm, call goja.FunctionCall) goja.Value {
-	s := &abortSignal{}
-	obj := signalClass().instance(r, s)
-	r.vm.ForOf(call.Argument(0), func(v goja.Value) bool {
+	s := r.newSignal()
+	s.dependent = true
+	known := map[*abortSignal]bool{}
+	for _, v := range r.sequence(call.Argument(0)) {
 		source := receiver[*abortSignal](r, v, "AbortSignal")
 		if source.aborted {
-			s.abort(r, obj, source.reason)
-			return false
+			s.abort(r, source.reason)
+			return s.object
 		}
-		source.then = append(source.then, func(reason goja.Value) { s.abort(r, obj, reason) })
-		return true
-	})
-	return obj
+		sources := []*abortSignal{source}
+		if source.dependent {
+			sources = source.sources
+		}
+		for _, source := range sources {
+			if !known[source] {
+				known[source] = true
+				s.sources = append(s.sources, source)
+			}
+		}
+	}
+	for _, source := range s.sources {
+		source.then = append(source.then, func(reason goja.Value) { s.abort(r, reason) })
+	}
+	return s.object
 }
 
 // abortController is an AbortController
-// (https://dom.spec.whatwg.org/#interface-abortcontroller), with the one object of its
-// signal.
-type abortController struct {
-	signal *abortSignal
-	object *goja.Object
-}
+// (https://dom.spec.whatwg.org/#interface-abortcontroller).
+type abortController struct{ signal *abortSignal }
 
 // controllerClass describes AbortController.
 func controllerClass() *class[*abortController] {
 	return &class[*abortController]{
 		name: "AbortController",
 		construct: func(r *realm, _ goja.ConstructorCall) *abortController {
-			s := &abortSignal{}
-			return &abortController{signal: s, object: signalClass().instance(r, s)}
+			return &abortController{r.newSignal()}
 		},
 		members: []member[*abortController]{
-			{name: "signal", get: func(_ *realm, c *abortController) goja.Value { return c.object }},
+			{name: "signal", get: func(_ *realm, c *abortController) goja.Value { return c.signal.object }},
 			{name: "abort", call: func(r *realm, c *abortController, call goja.FunctionCall) goja.Value {
-				c.signal.abort(r, c.object, call.Argument(0))
+				c.signal.abort(r, call.Argument(0))
 				return goja.Undefined()
 			}},
 		},

@@ -1,8 +1,8 @@
 package child
 
 import (
-	"bytes"
 	"reflect"
+	"slices"
 
 	"github.com/dop251/goja"
 )
@@ -20,22 +20,34 @@ var (
 // (https://html.spec.whatwg.org/#structuredserializeinternal).
 //
 // It copies primitives, arrays, plain objects, boxed primitives, Date, RegExp, Error, Map,
-// Set, ArrayBuffer and its views, also in cycles. It refuses functions, symbols, promises
-// and objects of the platform's classes with a DataCloneError. An object of a script's own
-// class becomes a plain one.
+// Set, ArrayBuffer and its views, DOMException, Blob, File, CryptoKey and WebAssembly.Module,
+// also in cycles, and moves the objects that are transferred. It refuses functions, symbols, promises,
+// proxies and other objects with internal state with a DataCloneError. An object of a
+// script's own class becomes a plain one.
 type cloner struct {
 	*realm
 	done  map[*goja.Object]*goja.Object // the copies, by their original
 	depth int                           // of the value that is being copied
 }
 
-// structuredClone is structuredClone(value, options). The option transfer is not supported.
+// structuredClone is structuredClone(value, options).
 func structuredClone(r *realm, call goja.FunctionCall) goja.Value {
-	if options, ok := call.Argument(1).(*goja.Object); ok && given(options, "transfer") != nil {
-		panic(r.newDOMException("NotSupportedError", "structuredClone: transfer is not supported"))
+	if len(call.Arguments) == 0 {
+		panic(r.vm.NewTypeError("structuredClone: an argument is required"))
 	}
-	c := &cloner{realm: r, done: make(map[*goja.Object]*goja.Object)}
-	return c.clone(call.Argument(0))
+	var transfer []goja.Value
+	switch options := call.Argument(1).(type) {
+	case *goja.Object:
+		if list := given(options, "transfer"); list != nil {
+			transfer = r.sequence(list)
+		}
+	default:
+		if !goja.IsUndefined(options) && !goja.IsNull(options) {
+			panic(r.vm.NewTypeError("structuredClone: the options must be an object"))
+		}
+	}
+	v, _ := r.cloned(call.Argument(0), transfer)
+	return v
 }
 
 // refuse throws a DataCloneError; what describes the value, "a function" for example.
@@ -79,16 +91,22 @@ func (c *cloner) create(class string, args ...goja.Value) *goja.Object {
 
 // object copies an object by its class.
 func (c *cloner) object(from *goja.Object) goja.Value {
-	if isPromise(from) {
-		c.refuse("a Promise")
+	if what := stateful(from); what != "" {
+		c.refuse(what)
+	}
+	if implementation(from).Type().Name() == "primitiveValueObject" {
+		if _, symbol := unboxed(from).(*goja.Symbol); symbol {
+			c.refuse("an object of a symbol")
+		}
+		return c.keep(from, unboxed(from).ToObject(c.vm))
 	}
 	switch class := from.ClassName(); class {
 	case "Function":
 		c.refuse("a function")
 	case "Date":
 		return c.keep(from, c.create("Date", from.ToNumber()))
-	case "Boolean", "Number", "String":
-		return c.keep(from, c.create(class, c.primitive(from)))
+	case "String":
+		return c.keep(from, unboxed(from).ToObject(c.vm))
 	case "RegExp":
 		return c.keep(from, c.create("RegExp", from.Get("source"), from.Get("flags")))
 	case "Array":
@@ -102,27 +120,24 @@ func (c *cloner) object(from *goja.Object) goja.Value {
 	case setType:
 		return c.entries(from, c.keep(from, c.create("Set")), "add")
 	case bufferType:
-		data := bytes.Clone(from.Export().(goja.ArrayBuffer).Bytes())
-		return c.keep(from, c.vm.ToValue(c.vm.NewArrayBuffer(data)).(*goja.Object))
+		return c.buffer(from)
 	}
 	if _, ok := bufferSource(from); ok {
 		return c.view(from)
 	}
-	if kept := from.GetSymbol(slot); kept != nil && !goja.IsUndefined(kept) {
-		c.refuse("a platform object")
+	if to := c.platformObject(from); to != nil {
+		return c.keep(from, to)
 	}
 	return c.members(from, c.keep(from, c.vm.NewObject()))
 }
 
-// primitive returns the value of a boxed Boolean, Number or String.
-func (r *realm) primitive(obj *goja.Object) goja.Value {
+// unboxed returns the value of a boxed primitive, which its members may hide.
+func unboxed(obj *goja.Object) goja.Value {
+	name := "pValue"
 	if obj.ClassName() == "String" {
-		return obj.ToString()
+		name = "value"
 	}
-	if obj.ClassName() == "Boolean" {
-		return r.vm.ToValue(obj.Export())
-	}
-	return obj.ToNumber()
+	return field(implementation(obj), name).Interface().(goja.Value)
 }
 
 // members copies the own enumerable members from one object to another, and an array's
@@ -132,18 +147,21 @@ func (c *cloner) members(from, to *goja.Object) goja.Value {
 		must(to.Set("length", from.Get("length")))
 	}
 	for _, key := range from.Keys() {
-		must(define(to, key, c.clone(from.Get(key))))
+		if v := from.Get(key); v != nil { // a getter may have deleted it
+			must(define(to, key, c.clone(v)))
+		}
 	}
 	return to
 }
 
-// entries copies a Map's pairs or a Set's items through the method that adds one.
+// entries copies a Map's pairs or a Set's items through the method that adds one. Those that
+// a getter adds meanwhile are not copied.
 func (c *cloner) entries(from, to *goja.Object, method string) goja.Value {
 	add, ok := goja.AssertFunction(to.Get(method))
 	if !ok {
 		c.refuse("a collection without " + method)
 	}
-	c.vm.ForOf(from, func(item goja.Value) bool {
+	for _, item := range c.sequence(from) {
 		args := []goja.Value{item}
 		if method == "set" {
 			pair, ok := item.(*goja.Object)
@@ -157,43 +175,38 @@ func (c *cloner) entries(from, to *goja.Object, method string) goja.Value {
 		}
 		_, err := add(to, args...)
 		must(err)
-		return true
-	})
+	}
 	return to
 }
 
-// failure copies an Error: its class if it is one of the language's, its message,
-// its stack and its cause.
+// failure copies an Error: its class if it is one of the language's or a DOMException, its
+// message, its stack and its cause.
 func (c *cloner) failure(from *goja.Object) goja.Value {
 	class, _ := stringProperty(from, "name")
-	switch class {
-	case "EvalError", "RangeError", "ReferenceError", "SyntaxError", "TypeError", "URIError":
-	default:
-		class = "Error"
+	message, hasMessage := "", false
+	if v := from.Get("message"); v != nil && !goja.IsUndefined(v) {
+		message, hasMessage = v.String(), true
 	}
-	message, _ := stringProperty(from, "message")
-	to := c.keep(from, c.newNamedError(class, message))
+	var to *goja.Object
+	if e, ok := stateOf[*domError](from); ok {
+		class, message = e.name, e.message
+		to = c.keep(from, c.newDOMException(class, message))
+	} else {
+		switch class {
+		case "EvalError", "RangeError", "ReferenceError", "SyntaxError", "TypeError", "URIError":
+		default:
+			class = "Error"
+		}
+		to = c.keep(from, c.newNamedError(class, message))
+		if !hasMessage || message == "" && !slices.Contains(from.GetOwnPropertyNames(), "message") {
+			must(to.Delete("message"))
+		}
+	}
 	if stack, ok := stringProperty(from, "stack"); ok {
 		c.hidden(to, "stack", c.vm.ToValue(stack))
 	}
-	if cause := given(from, "cause"); cause != nil {
+	if cause := from.Get("cause"); cause != nil {
 		c.hidden(to, "cause", c.clone(cause))
 	}
 	return to
-}
-
-// view copies a typed array or a DataView with all of its buffer.
-func (c *cloner) view(from *goja.Object) goja.Value {
-	ctor, ok := from.Get("constructor").(*goja.Object)
-	if !ok {
-		c.refuse("a view without a constructor")
-	}
-	buffer := c.clone(from.Get("buffer"))
-	length := from.Get("length")
-	if length == nil {
-		length = from.Get("byteLength")
-	}
-	to, err := c.vm.New(ctor, buffer, from.Get("byteOffset"), length)
-	must(err)
-	return c.keep(from, to)
 }

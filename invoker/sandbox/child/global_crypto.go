@@ -11,7 +11,7 @@ import (
 // 10.1.1).
 const maxRandomBytes = 65536
 
-// crypto is the Web Cryptography API (https://w3c.github.io/webcrypto/). Randomness is the
+// cryptoClass describes the class of crypto, the Web Cryptography API (https://w3c.github.io/webcrypto/). Randomness is the
 // kernel's, by the system call getrandom.
 //
 // A webhook's signature is checked by
@@ -19,13 +19,27 @@ const maxRandomBytes = 65536
 //	const key = await crypto.subtle.importKey("raw", new TextEncoder().encode(secret),
 //		{name: "HMAC", hash: "SHA-256"}, false, ["verify"]);
 //	const ok = await crypto.subtle.verify("HMAC", key, signature, body);
-func crypto(r *realm) goja.Value {
-	return r.newNamespace([]row{
-		{"randomUUID", function("randomUUID", 0, randomUUID)},
-		{"getRandomValues", function("getRandomValues", 1, getRandomValues)},
-		{"subtle", subtle},
-	})
+func cryptoClass() *class[*webCrypto] {
+	return &class[*webCrypto]{
+		name: "Crypto",
+		members: []member[*webCrypto]{
+			{name: "randomUUID", call: func(r *realm, _ *webCrypto, call goja.FunctionCall) goja.Value { return randomUUID(r, call) }},
+			{name: "getRandomValues", length: 1, call: func(r *realm, _ *webCrypto, call goja.FunctionCall) goja.Value { return getRandomValues(r, call) }},
+			{name: "subtle", get: func(r *realm, c *webCrypto) goja.Value {
+				if c.subtle == nil {
+					c.subtle = subtleClass().instance(r, subtleCrypto{})
+				}
+				return c.subtle
+			}},
+		},
+	}
 }
+
+// webCrypto is the state of crypto, and subtleCrypto that of crypto.subtle, which has none.
+type (
+	webCrypto    struct{ subtle *goja.Object }
+	subtleCrypto struct{}
+)
 
 // randomUUID returns a random UUID (RFC 9562, version 4) in lower case.
 func randomUUID(r *realm, _ goja.FunctionCall) goja.Value {

@@ -6,18 +6,28 @@ import (
 	"github.com/dop251/goja"
 )
 
-// performance counts milliseconds from the activation's start
-// (https://w3c.github.io/hr-time/), with microseconds behind the point. Reading it while
-// modules are evaluated ahead is an effect.
-func performance(r *realm) goja.Value {
-	return r.newNamespace([]row{
-		{"now", function("now", 0, func(r *realm, _ goja.FunctionCall) goja.Value {
+// elapsed is the time since the start of the activation, in milliseconds with microseconds
+// behind the point.
+func (a *activation) elapsed() float64 { return float64(time.Since(a.began).Microseconds()) / 1000 }
+
+// elapsedTime is performance.now, and the time of an event. Reading it while modules are
+// evaluated ahead is an effect.
+func elapsedTime(r *realm, _ goja.FunctionCall) goja.Value {
+	if !r.effect() {
+		return r.vm.ToValue(0)
+	}
+	return r.vm.ToValue(r.act.elapsed())
+}
+
+// performanceRows are the natives of internal/performance.
+func performanceRows() []row {
+	return []row{
+		{"now", function("now", 0, elapsedTime)},
+		{"origin", function("origin", 0, func(r *realm, _ goja.FunctionCall) goja.Value {
 			if !r.effect() {
 				return r.vm.ToValue(0)
 			}
-			return r.vm.ToValue(float64(time.Since(r.act.began).Microseconds()) / 1000)
+			return r.vm.ToValue(float64(r.act.began.UnixMicro()) / 1000)
 		})},
-	}, liveRow{name: "timeOrigin", of: func(r *realm, a *activation) goja.Value {
-		return r.vm.ToValue(float64(a.began.UnixMicro()) / 1000)
-	}})
+	}
 }

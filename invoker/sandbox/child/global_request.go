@@ -7,17 +7,17 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// request is a Request (https://fetch.spec.whatwg.org/#request-class). It has the members
-// that a server can honour: url, method, headers, body, redirect and signal. Options such
-// as mode, credentials and cache are ignored.
+// request is a Request (https://fetch.spec.whatwg.org/#request-class). Of its members a server
+// can honour url, method, headers, body, redirect and signal.
 type request struct {
 	body     *body
 	headers  *headers
 	url      string
 	method   string
 	redirect string
-	signal   goja.Value  // an AbortSignal, or nil
-	caller   *activation // the request is the one that the activation answers; else nil
+	signal   goja.Value      // an AbortSignal, or nil
+	caller   *activation     // the request is the one that the activation answers; else nil
+	options  *requestOptions // nil for the default
 }
 
 func (q *request) content() *body       { return q.body }
@@ -33,7 +33,7 @@ func requestClass() *class[*request] {
 		construct: func(r *realm, call goja.ConstructorCall) *request {
 			return r.newRequest(call.Argument(0), call.Argument(1))
 		},
-		members: append(bodyMembers[*request](),
+		members: append(append(bodyMembers[*request](), optionMembers()...),
 			text("url", func(q *request) string { return q.url }),
 			text("method", func(q *request) string { return q.method }),
 			text("redirect", func(q *request) string { return q.redirect }),
@@ -42,7 +42,7 @@ func requestClass() *class[*request] {
 					return q.caller.callerSignal(r)
 				}
 				if q.signal == nil {
-					q.signal = signalClass().instance(r, &abortSignal{})
+					q.signal = r.newSignal().object
 				}
 				return q.signal
 			}},
@@ -82,6 +82,7 @@ func (r *realm) newRequest(input, init goja.Value) *request {
 		}
 		return q
 	}
+	q.options = r.readOptions(q.options, options)
 	if v := given(options, "method"); v != nil {
 		q.method = r.requestMethod(v.String())
 	}

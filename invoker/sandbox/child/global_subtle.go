@@ -71,12 +71,12 @@ func (r *realm) keyAlgorithm(a webcrypto.KeyAlgorithm) goja.Value {
 	return out
 }
 
-// subtle is crypto.subtle (https://w3c.github.io/webcrypto/#subtlecrypto-interface); the
+// subtleClass describes the class of crypto.subtle (https://w3c.github.io/webcrypto/#subtlecrypto-interface); the
 // algorithms are those of the package webcrypto. Results are computed before the functions
 // return, so their promises are settled, and a large input blocks the script until it is done.
-func subtle(r *realm) goja.Value {
-	promised := func(name string, length int, compute func(*realm, goja.FunctionCall) goja.Value) row {
-		return row{name, function(name, length, func(r *realm, call goja.FunctionCall) goja.Value {
+func subtleClass() *class[subtleCrypto] {
+	promised := func(name string, length int, compute func(*realm, goja.FunctionCall) goja.Value) member[subtleCrypto] {
+		return member[subtleCrypto]{name: name, length: length, call: func(r *realm, _ subtleCrypto, call goja.FunctionCall) goja.Value {
 			return r.promised(func() *deferred {
 				if len(call.Arguments) < length {
 					panic(r.vm.NewTypeError("crypto.subtle.%s: %d arguments are required, not %d", name, length, len(call.Arguments)))
@@ -86,9 +86,9 @@ func subtle(r *realm) goja.Value {
 				must(d.resolve(v))
 				return d
 			})
-		})}
+		}}
 	}
-	return r.newNamespace([]row{
+	return &class[subtleCrypto]{name: "SubtleCrypto", members: []member[subtleCrypto]{
 		promised("digest", 2, subtleDigest),
 		promised("generateKey", 3, subtleGenerate),
 		promised("importKey", 5, subtleImport),
@@ -101,7 +101,7 @@ func subtle(r *realm) goja.Value {
 		promised("deriveKey", 5, subtleDeriveKey),
 		promised("wrapKey", 4, subtleWrap),
 		promised("unwrapKey", 7, subtleUnwrap),
-	})
+	}}
 }
 
 // subtleFailed throws an error of the package webcrypto as a DOMException.

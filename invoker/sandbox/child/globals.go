@@ -5,25 +5,26 @@ import "github.com/dop251/goja"
 // globalTable returns the globals that a script can reach beside the language itself. It is
 // the only way in: a script cannot reach a Go function that is neither a row here nor a
 // member of a row's value. A row's value is made in each realm at the first use of its
-// name. The table has at most 64 rows, the bits of realm.built.
+// name.
 func globalTable() []row {
 	return []row{
 		{"console", console},
 		{"self", func(r *realm) goja.Value { return r.vm.GlobalObject() }},
 		{"cs", platform},
 		{"fetch", function("fetch", 1, fetch)},
-		{"setTimeout", function("setTimeout", 2, setTimeout)},
-		{"clearTimeout", function("clearTimeout", 1, clearTimer)},
-		{"setInterval", function("setInterval", 2, setInterval)},
-		{"clearInterval", function("clearInterval", 1, clearTimer)},
+		{"setTimeout", function("setTimeout", 1, setTimeout)},
+		{"clearTimeout", function("clearTimeout", 0, clearTimer)},
+		{"setInterval", function("setInterval", 1, setInterval)},
+		{"clearInterval", function("clearInterval", 0, clearTimer)},
 		{"setImmediate", function("setImmediate", 1, setImmediate)},
 		{"clearImmediate", function("clearImmediate", 1, clearTimer)},
 		{"queueMicrotask", function("queueMicrotask", 1, queueMicrotask)},
 		{"atob", function("atob", 1, atob)},
 		{"btoa", function("btoa", 1, btoa)},
 		{"structuredClone", function("structuredClone", 1, structuredClone)},
-		{"crypto", crypto},
-		{"performance", performance},
+		{"crypto", func(r *realm) goja.Value { return cryptoClass().instance(r, &webCrypto{}) }},
+		cryptoClass().global(),
+		subtleClass().global(),
 		{"DOMException", domException},
 		{"Intl", intlObject},
 		urlClass().global(),
@@ -40,6 +41,14 @@ func globalTable() []row {
 	}
 }
 
+// rowSet is a set of rows of a table, which has at most maxGlobals.
+type rowSet [maxGlobals / 64]uint64
+
+const maxGlobals = 128
+
+func (s *rowSet) has(i int) bool { return s[i/64]&(1<<(i%64)) != 0 }
+func (s *rowSet) add(i int)      { s[i/64] |= 1 << (i % 64) }
+
 // globals is the prototype of the global object, and makes each global when it is first
 // looked for. The value becomes the global object's own property, so that scripts may
 // replace or delete it; realm.built keeps a deleted one from coming back.
@@ -52,13 +61,17 @@ type globals struct {
 // properties of that object and come first.
 func (r *realm) installGlobals() {
 	global := r.vm.GlobalObject()
-	must(global.SetPrototype(r.vm.NewDynamicObject(&globals{r, r.program.globals})))
+	r.beyond = r.vm.NewDynamicObject(&globals{r, r.program.globals})
+	must(global.SetPrototype(r.beyond))
+	for _, name := range r.program.eventHandlers {
+		must(global.DefineDataProperty(name, goja.Null(), goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_TRUE))
+	}
 }
 
 // find returns the row of a global that has not been made yet, -1 for none.
 func (g *globals) find(key string) int {
 	for i := range g.rows {
-		if g.rows[i].name == key && g.realm.built&(1<<i) == 0 {
+		if g.rows[i].name == key && !g.realm.built.has(i) {
 			return i
 		}
 	}
@@ -71,11 +84,15 @@ func (g *globals) Get(key string) goja.Value {
 	if i < 0 {
 		return nil
 	}
-	g.realm.built |= 1 << i
+	g.realm.built.add(i)
 	v := g.rows[i].make(g.realm)
-	must(g.realm.vm.GlobalObject().DefineDataProperty(key, v, goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_FALSE))
+	must(g.realm.vm.GlobalObject().DefineDataProperty(key, v, goja.FLAG_TRUE, goja.FLAG_TRUE, goja.ToFlag(enumerated(key))))
 	return v
 }
+
+// enumerated reports whether a global is enumerable: operations and attributes are, classes
+// and namespaces are not (WebIDL, section 3.8).
+func enumerated(name string) bool { return name[0] >= 'a' && name[0] <= 'z' && name != "console" }
 
 func (g *globals) Has(key string) bool         { return g.find(key) >= 0 }
 func (g *globals) Set(string, goja.Value) bool { return false }

@@ -74,7 +74,7 @@ func (r *realm) builtin(name string) goja.Value {
 	must(err)
 	run, _ := goja.AssertFunction(value)
 	module, exports := r.vm.NewObject(), r.vm.NewObject()
-	must(module.Set("exports", exports))
+	must(define(module, "exports", exports)) // a setter of Object.prototype must not get it
 	if r.node == nil {
 		r.node = make(map[string]*goja.Object)
 	}
@@ -83,6 +83,9 @@ func (r *realm) builtin(name string) goja.Value {
 	if _, err := run(goja.Undefined(), exports, require, module, orUndefined(r.nodeNatives(name))); err != nil {
 		delete(r.node, name)
 		must(err)
+	}
+	if name == eventsModule { // the global object is an EventTarget
+		must(r.beyond.SetPrototype(r.eventTarget().Get("prototype").(*goja.Object)))
 	}
 	if names := node.Names(name); len(names) > 0 {
 		complete, _ := goja.AssertFunction(r.builtin("internal/unsupported"))

@@ -21,6 +21,20 @@ func (r *realm) nodeNatives(module string) goja.Value {
 		rows = processRows()
 	case "timers":
 		rows = timerRows()
+	case eventsModule:
+		rows = []row{{"now", function("now", 0, elapsedTime)}}
+	case "internal/performance":
+		rows = performanceRows()
+	case "internal/signals":
+		rows = signalRows()
+	case "internal/reporting":
+		rows = reportRows()
+	case "internal/messaging":
+		rows = messageRows()
+	case "internal/views":
+		rows = viewRows()
+	case "stream/web":
+		rows = []row{{"classes", streamClasses}}
 	case "module":
 		rows = []row{{"require", function("require", 1, func(r *realm, call goja.FunctionCall) goja.Value {
 			return r.requireByName(call.Argument(0).String())
@@ -36,7 +50,7 @@ func (r *realm) nodeNatives(module string) goja.Value {
 	}
 	o := r.vm.NewObject()
 	for _, row := range rows {
-		must(o.Set(row.name, row.make(r)))
+		must(define(o, row.name, row.make(r)))
 	}
 	return o
 }
@@ -47,28 +61,17 @@ func globalsFor(script []byte) []row {
 	of := func(module, name string) row {
 		return row{name, func(r *realm) goja.Value { return r.builtin(module).(*goja.Object).Get(name) }}
 	}
-	rows := append(globalTable(),
+	rows := append(globalTable(), scopeRows()...)
+	rows = append(rows,
 		row{"global", func(r *realm) goja.Value { return r.vm.GlobalObject() }},
-		row{"self", func(r *realm) goja.Value { return r.vm.GlobalObject() }},
 		row{"process", func(r *realm) goja.Value { return r.builtin("process") }},
 		row{"WebAssembly", webAssembly},
 		of("buffer", "Buffer"),
-		of("internal/web", "Event"),
-		of("internal/web", "EventTarget"),
-		of("internal/web", "CustomEvent"),
-		of("internal/web", "Blob"),
-		of("internal/web", "File"),
-		of("internal/web", "FormData"),
 		of("internal/web", "WebSocket"),
-		of("worker_threads", "MessagePort"),
-		of("internal/webstreams", "ReadableStream"),
-		of("internal/webstreams", "WritableStream"),
-		of("internal/webstreams", "TransformStream"),
-		of("internal/webstreams", "TextEncoderStream"),
-		of("internal/webstreams", "TextDecoderStream"),
-		of("internal/webstreams", "ByteLengthQueuingStrategy"),
-		of("internal/webstreams", "CountQueuingStrategy"),
 	)
+	for _, class := range webClasses() {
+		rows = append(rows, of(class.module, class.name))
+	}
 	if bytes.Contains(script, []byte("unref")) {
 		// Timers of Node are objects, those of the web are numbers: a script that names a
 		// method of the object gets objects.

@@ -37,7 +37,8 @@ type realm struct {
 	handler goja.Callable
 	// handlers are those of an object, which is then the handler.
 	handlers *handlers
-	built    uint64                  // rows of the global table that were made, as bits
+	beyond   *goja.Object            // the prototype of the global object
+	built    rowSet                  // rows of the global table that were made
 	classes  map[string]built        // by name, those that were defined
 	timers   int64                   // the last id of a timer: an id is used once in a realm
 	node     map[string]*goja.Object // modules of Node that were required, by name
@@ -187,6 +188,7 @@ func (r *realm) rejection(p *goja.Promise, op goja.PromiseRejectionOperation) {
 			return
 		}
 	}
+	r.handledLate(p)
 }
 
 // try runs f, which touches script values from Go, and returns the exception that it threw,

@@ -22,7 +22,7 @@ func TestReplacedLanguageDoesNotCrash(t *testing.T) {
 		"Date is deleted":         {`const d = new Date(); delete globalThis.Date; structuredClone(d)`, `"TypeError"`},
 		"a Map's iterator":        {`Map.prototype[Symbol.iterator] = function* () { yield 1 }; structuredClone(new Map())`, `"TypeError"`},
 		"a Map's pairs":           {`Map.prototype[Symbol.iterator] = function* () { yield {} }; return structuredClone(new Map()).size`, `1`},
-		"a member that goes away": {`return Object.keys(structuredClone({ get a() { delete this.b; return 1 }, b: 2 })).length`, `2`},
+		"a member that goes away": {`return Object.keys(structuredClone({ get a() { delete this.b; return 1 }, b: 2 })).length`, `1`},
 		"a header that goes away": {`return new Headers({ get a() { delete this.b; return 1 }, b: 2 }).get("b")`, `"undefined"`},
 		"Error is deleted":        {`delete globalThis.Error; return cs.kv.get(1).catch((e) => e.name)`, `"TypeError"`},
 	} {

@@ -336,10 +336,10 @@ func (a *activation) signalled(f frame) error {
 			return err
 		}
 	}
-	if a.signal == nil || a.signalObject == nil {
+	if a.signal == nil {
 		return nil
 	}
-	return r.run(func() { a.signal.abort(r, a.signalObject, reason) })
+	return r.run(func() { a.signal.abort(r, reason) })
 }
 
 // listens reports whether the script may be told that the caller leaves: a promise that waits
@@ -352,11 +352,10 @@ func (a *activation) listens() bool {
 // for the script only if it has asked for the signal.
 func (a *activation) callerSignal(r *realm) goja.Value {
 	if a.signal == nil {
-		a.signal = &abortSignal{}
-		a.signalObject = signalClass().instance(r, a.signal)
+		a.signal = r.newSignal()
 		if r.act == a && a.head.Flags&wire.FlagEarly != 0 {
 			_ = a.server.link.send(func(dst []byte) ([]byte, error) { return wire.AppendSignal(dst, wire.KindAbort) })
 		}
 	}
-	return a.signalObject
+	return a.signal.object
 }

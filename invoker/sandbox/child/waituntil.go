@@ -80,11 +80,19 @@ var errNeverSettles = errors.New("the promise can never settle: no timer and no 
 // logUnhandled logs the rejections without a handler that come after the answer. The realm is
 // given up, as if they had come before.
 func (a *activation) logUnhandled() {
-	for _, p := range a.unhandled {
+	for len(a.unhandled) > 0 && a.ctl.cause() == causeNone {
+		p, err := a.firstUnhandled()
+		if err != nil {
+			a.logFailure("", err)
+			continue
+		}
+		if p == nil {
+			return
+		}
+		a.unhandled = a.unhandled[1:]
 		a.realm.instance.stray = true
 		a.logFailure("", &thrown{value: p.Result(), unhandled: true})
 	}
-	a.unhandled = nil
 }
 
 // logFailure logs an error that does not fail the activation.

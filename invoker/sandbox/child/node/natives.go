@@ -20,6 +20,8 @@ func Natives(vm *goja.Runtime, module string) *goja.Object {
 		functions = cryptoNatives()
 	case "zlib":
 		functions = zlibNatives()
+	case "internal/compression":
+		functions = compressionNatives()
 	case "internal/types":
 		functions = kindNatives()
 	case "internal/callsites":
@@ -29,10 +31,10 @@ func Natives(vm *goja.Runtime, module string) *goja.Object {
 	}
 	out := vm.NewObject()
 	for name, f := range functions {
-		must(out.Set(name, func(call goja.FunctionCall) goja.Value {
+		must(out.DefineDataProperty(name, vm.ToValue(func(call goja.FunctionCall) goja.Value {
 			defer outOfBounds(vm)
 			return f(vm, call)
-		}))
+		}), goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_TRUE))
 	}
 	return out
 }

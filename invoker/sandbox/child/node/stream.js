@@ -1143,7 +1143,10 @@ function finished(stream, options, done) {
 
 const isWeb = (s, state) => { const web = webState(s); return !!web && web.state === state; };
 // webState returns the state of a stream of the web, undefined for other values.
-const webState = (s) => require("internal/webstreams").stateOf(s);
+const webState = (s) => {
+  const readable = require("internal/readable"), writable = require("internal/writable");
+  return readable.isReadable(s) ? readable.stateOf(s) : writable.isWritable(s) ? writable.stateOf(s) : undefined;
+};
 
 function finishedWeb(stream, state, options, done) {
   callback(done);
@@ -1159,7 +1162,7 @@ function finishedWeb(stream, state, options, done) {
     if (signal.aborted) aborted();
     else signal.addEventListener("abort", aborted, { once: true });
   }
-  state.closed.promise.then(() => once(), once);
+  require(state.kind === "readable" ? "internal/readables" : "internal/writable").ended(state).then(() => once(), once);
   return () => {};
 }
 

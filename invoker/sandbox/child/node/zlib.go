@@ -8,17 +8,25 @@ import (
 	"errors"
 	"hash/crc32"
 	"io"
+	"maps"
 
 	"github.com/dop251/goja"
+
+	"github.com/codesous/sous/invoker/sandbox/child/inflate"
 )
 
 func zlibNatives() map[string]native {
-	return map[string]native{
+	natives := compressionNatives()
+	maps.Copy(natives, map[string]native{
+		"unfinished": func(vm *goja.Runtime, _ goja.FunctionCall) goja.Value {
+			panic(zlibFailure(vm, io.ErrUnexpectedEOF))
+		},
 		"compress": compress, "decompress": decompress,
 		"crc32": func(vm *goja.Runtime, call goja.FunctionCall) goja.Value {
 			return vm.ToValue(crc32.Update(uint32(call.Argument(1).ToInteger()), crc32.IEEETable, bytesOf(vm, call.Argument(0))))
 		},
-	}
+	})
+	return natives
 }
 
 // compress is (view, format, level, dictionary).
@@ -93,13 +101,13 @@ func trailing(err error, out []byte) bool { return errors.Is(err, gzip.ErrHeader
 func zlibFailure(vm *goja.Runtime, err error) *goja.Object {
 	message, code, number := "invalid stored block lengths", "Z_DATA_ERROR", -3
 	switch {
-	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), errors.Is(err, inflate.ErrMore):
 		message, code, number = "unexpected end of file", "Z_BUF_ERROR", -5
-	case errors.Is(err, gzip.ErrHeader), errors.Is(err, zlib.ErrHeader):
+	case errors.Is(err, gzip.ErrHeader), errors.Is(err, zlib.ErrHeader), errors.Is(err, inflate.ErrHeader):
 		message = "incorrect header check"
-	case errors.Is(err, gzip.ErrChecksum), errors.Is(err, zlib.ErrChecksum):
+	case errors.Is(err, gzip.ErrChecksum), errors.Is(err, zlib.ErrChecksum), errors.Is(err, inflate.ErrChecksum):
 		message = "incorrect data check"
-	case errors.Is(err, zlib.ErrDictionary):
+	case errors.Is(err, zlib.ErrDictionary), errors.Is(err, inflate.ErrDictionary):
 		message, code, number = "Missing dictionary", "Z_NEED_DICT", 2
 	}
 	e := failure(vm, "Error", code, message)

@@ -1,4 +1,4 @@
-// Compression. A stream is compressed as a whole when its input ends.
+// Compression. A stream works in parts, or with rare options as a whole when its input ends.
 const { Buffer, FastBuffer, viewOf } = require("internal/bytes");
 const { callback, outOfRange, unsupportedError } = require("internal/errors");
 const { nextTick } = require("process");
@@ -31,6 +31,66 @@ function run(kind, data, options = {}) {
   return new FastBuffer(natives.decompress(view, format || sniff(view), options.maxOutputLength || most, dictionary, options.finishFlush === constants.Z_SYNC_FLUSH));
 }
 
+// inParts reports whether a stream of a kind can work in parts.
+function inParts(kind, options) {
+  const { dictionary, finishFlush, maxOutputLength, level } = options || {};
+  return !!kinds[kind].format && !dictionary && finishFlush === undefined && maxOutputLength === undefined && (level === undefined || (Number.isInteger(level) && level >= -1 && level <= 9));
+}
+
+// partly makes a stream compress or decompress what it gets at once.
+function partly(stream, kind, options) {
+  const { pack, format } = kinds[kind], name = { zlib: "deflate", raw: "deflate-raw" }[format] || format;
+  const level = options && options.level !== undefined ? options.level : -1, size = (options && options.chunkSize) || constants.Z_DEFAULT_CHUNK;
+  let codec = pack ? natives.deflater(name, level) : natives.inflater(name), begun = false, ended = false, rest;
+  const put = (buffer) => {
+    const out = new FastBuffer(buffer);
+    for (let at = 0; at < out.length; at += size) stream.push(out.subarray(at, at + size));
+  };
+  // Another member of gzip may follow the last one; Node ignores anything else. Less than two
+  // bytes wait for the next part.
+  const unpack = (part) => {
+    begun = begun || part.length > 0;
+    if (rest) {
+      part = Buffer.concat([rest, part]);
+      codec = natives.inflater(name);
+      rest = part.length < 2 ? part : undefined;
+      ended = !rest && (part[0] !== 0x1f || part[1] !== 0x8b);
+      if (rest || ended) return;
+    }
+    natives.feed(codec, part);
+    for (;;) {
+      const made = natives.inflate(codec, size);
+      if (made === undefined) return;
+      if (typeof made !== "number") {
+        put(made);
+      } else if (format !== "gzip" || !natives.member(codec)) {
+        if (format === "gzip" && made < 2) rest = part.subarray(part.length - made);
+        else ended = true;
+        return;
+      }
+    }
+  };
+  const attempt = (f, done) => {
+    try {
+      f();
+    } catch (e) {
+      done(e);
+      return;
+    }
+    done();
+  };
+  stream._transform = (chunk, encoding, done) => attempt(() => {
+    const part = Buffer.from(viewOf(chunk, "chunk", encoding));
+    stream.bytesWritten += part.length;
+    if (!pack && !ended) unpack(part);
+    for (let from = 0; pack && from < part.length; from += natives.part()) put(natives.deflate(codec, part, from));
+  }, done);
+  stream._flush = (done) => attempt(() => {
+    if (pack) put(natives.deflate(codec));
+    else if (begun && !ended && !rest) natives.unfinished();
+  }, done);
+}
+
 const made = {};
 // classOf makes a stream's class when it is first used.
 function classOf(kind) {
@@ -40,6 +100,10 @@ function classOf(kind) {
     if (!new.target) return new C(options);
     Transform.call(this, options);
     this.bytesWritten = 0;
+    if (inParts(kind, options)) {
+      partly(this, kind, options);
+      return;
+    }
     const parts = [];
     this._transform = (chunk, encoding, done) => {
       const part = Buffer.from(viewOf(chunk, "chunk", encoding));

@@ -7,7 +7,7 @@ export default async function () {
   check("before", [c.signal.aborted, c.signal.reason], [false, undefined]);
   c.signal.throwIfAborted();
   c.abort(); c.abort("again");
-  check("events", seen, ["on", "abort", true]);
+  check("events", seen, ["abort", true, "on"]);
   check("reason", [c.signal.aborted, c.signal.reason.name, c.signal.reason.code, c.signal.reason instanceof DOMException, c.signal.reason instanceof Error], [true, "AbortError", 20, true, true]);
   throws("throwIfAborted", () => c.signal.throwIfAborted(), "AbortError: This operation was aborted");
   check("abort with reason", AbortSignal.abort(5).reason, 5);

@@ -1,21 +1,19 @@
 // pump passes the chunks of a stream to write, until the stream ends (then) or one of them
 // fails (failed). write returns a promise if the next chunk must wait. pump returns a function
 // that cancels the stream.
-const { ReadableStreamDefaultReader } = require("internal/webstreams");
-const { read, cancel } = ReadableStreamDefaultReader.prototype;
+const { handled, resolved, react } = require("internal/webidl");
+const { stateOf } = require("internal/readable");
+const { acquire, next, cancel } = require("internal/readables");
 
 function pump(stream, write, then, failed) {
-  const reader = new ReadableStreamDefaultReader(stream);
-  const stop = (reason) => { Reflect.apply(cancel, reader, [reason]).catch(() => {}); };
-  const run = async () => {
-    for (;;) {
-      const { value, done } = await Reflect.apply(read, reader, []);
-      if (done) return;
-      const wait = write(value);
-      if (wait) await wait;
-    }
+  const s = stateOf(stream), reader = acquire(s, "default");
+  const stop = (reason) => { handled(cancel(s, reason)); };
+  const step = (r) => {
+    if (r.done) return then();
+    return react(resolved(write(r.value)), read);
   };
-  run().then(then, (e) => { stop(e); failed(e); });
+  const read = () => react(next(reader), step);
+  react(read(), undefined, (e) => { stop(e); failed(e); });
   return stop;
 }
 

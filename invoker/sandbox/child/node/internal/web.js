@@ -1,96 +1,34 @@
 // Classes of the web that libraries expect when they load, in the parts that they use.
 const { Buffer, viewOf, isArrayBuffer } = require("internal/bytes");
 const { coded, invalidType } = require("internal/errors");
+const { Event, CustomEvent, EventTarget } = require("internal/events");
+const { expose, dictionary, needs } = require("internal/webidl");
+let isBlob, fileOf;
 const asyncIterator = Symbol.asyncIterator || Symbol.for("Symbol.asyncIterator");
 
-class Event {
-  #state = { target: null, prevented: false, stopped: false, now: 0 };
-  constructor(type, options) {
-    if (arguments.length === 0) throw new TypeError("Event: the type is missing");
-    this.type = String(type);
-    this.bubbles = !!(options && options.bubbles);
-    this.cancelable = !!(options && options.cancelable);
-    this.composed = !!(options && options.composed);
-    this.timeStamp = 0;
-    this.isTrusted = false;
-  }
-  get target() { return this.#state.target; }
-  get currentTarget() { return this.#state.target; }
-  get srcElement() { return this.#state.target; }
-  get defaultPrevented() { return this.#state.prevented; }
-  get returnValue() { return !this.#state.prevented; }
-  get eventPhase() { return this.#state.now; }
-  get cancelBubble() { return this.#state.stopped; }
-  composedPath() { return this.#state.now ? [this.#state.target] : []; }
-  preventDefault() { if (this.cancelable) this.#state.prevented = true; }
-  stopPropagation() {}
-  stopImmediatePropagation() { this.#state.stopped = true; }
-  static dispatch(event, target, phase) {
-    event.#state.target = target;
-    event.#state.now = phase;
-    return event.#state;
-  }
-}
-const dispatch = Event.dispatch;
-delete Event.dispatch;
-for (const [name, value] of [["NONE", 0], ["CAPTURING_PHASE", 1], ["AT_TARGET", 2], ["BUBBLING_PHASE", 3]]) Event[name] = Event.prototype[name] = value;
-
-class CustomEvent extends Event {
-  constructor(type, options) {
-    super(type, options);
-    this.detail = options && options.detail !== undefined ? options.detail : null;
-  }
-}
-
-class EventTarget {
-  #listeners = new Map();
-  addEventListener(type, listener, options) {
-    if (listener == null) return;
-    const capture = typeof options === "boolean" ? options : !!(options && options.capture);
-    const once = !!(options && options.once), signal = options && options.signal;
-    if (signal && signal.aborted) return;
-    let list = this.#listeners.get(String(type));
-    if (!list) this.#listeners.set(String(type), (list = []));
-    if (list.some((l) => l.listener === listener && l.capture === capture)) return;
-    list.push({ listener, capture, once });
-    if (signal) signal.addEventListener("abort", () => this.removeEventListener(type, listener, options));
-  }
-  removeEventListener(type, listener, options) {
-    const capture = typeof options === "boolean" ? options : !!(options && options.capture);
-    const list = this.#listeners.get(String(type));
-    if (list) this.#listeners.set(String(type), list.filter((l) => l.listener !== listener || l.capture !== capture));
-  }
-  dispatchEvent(event) {
-    if (!(event instanceof Event)) throw invalidType("event", "Event", event);
-    const state = dispatch(event, this, 2);
-    for (const l of (this.#listeners.get(event.type) || []).slice()) {
-      if (state.stopped) break;
-      if (l.once) this.removeEventListener(event.type, l.listener, l.capture);
-      if (typeof l.listener === "function") l.listener.call(this, event);
-      else l.listener.handleEvent(event);
-    }
-    dispatch(event, this, 0);
-    return !event.defaultPrevented;
-  }
-}
+// usv converts to a text without lone surrogates.
+const usv = (v) => String(v).replace(/[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g, "\ufffd");
 
 class Blob {
   #bytes;
   #type;
-  constructor(parts = [], options = {}) {
+  static { isBlob = (o) => o !== null && typeof o === "object" && #bytes in o; }
+  constructor(parts = [], options = undefined) {
+    const { endings, type: given } = dictionary(options, "The options");
+    if (endings !== undefined && !["transparent", "native"].includes(String(endings))) throw new TypeError('Blob: the option endings must be "transparent" or "native"');
     if (parts === null || typeof parts !== "object" || typeof parts[Symbol.iterator] !== "function") throw new TypeError("Blob: the parts must be a sequence");
     this.#bytes = Buffer.concat(Array.from(parts, (part) => {
-      if (part instanceof Blob) return part.#bytes;
+      if (isBlob(part)) return part.#bytes;
       if (ArrayBuffer.isView(part)) return Buffer.from(new Uint8Array(part.buffer, part.byteOffset, part.byteLength));
       if (isArrayBuffer(part)) return Buffer.from(new Uint8Array(part));
-      return Buffer.from(String(part));
+      return Buffer.from(endings !== undefined && String(endings) === "native" ? usv(part).replace(/\r\n|\r/g, "\n") : usv(part));
     }));
-    const type = options && options.type !== undefined ? String(options.type) : "";
+    const type = given !== undefined ? String(given) : "";
     this.#type = /[^\x20-\x7e]/.test(type) ? "" : type.toLowerCase();
   }
   get size() { return this.#bytes.length; }
   get type() { return this.#type; }
-  slice(start, end, type = "") {
+  slice(start = undefined, end = undefined, type = "") {
     const out = new Blob([], { type });
     out.#bytes = this.#bytes.subarray(start, end);
     return out;
@@ -98,65 +36,96 @@ class Blob {
   async text() { return new TextDecoder().decode(this.#bytes); }
   async arrayBuffer() { return new Uint8Array(this.#bytes).buffer; }
   async bytes() { return new Uint8Array(this.#bytes); }
-  stream() { return require("internal/webstreams").ReadableStream.from([new Uint8Array(this.#bytes)]); }
-  get [Symbol.toStringTag]() { return "Blob"; }
+  stream() { return require("internal/webstreams").streamOfWhole(this.#bytes); }
   static bytesOf(blob) { return blob.#bytes; }
 }
 const bytesOf = Blob.bytesOf;
+const typeOf = (blob) => typeGetter.call(blob);
+const typeGetter = Object.getOwnPropertyDescriptor(Blob.prototype, "type").get;
 delete Blob.bytesOf;
+expose(Blob);
 
 class File extends Blob {
   #name;
   #modified;
-  constructor(parts, name, options = {}) {
-    if (arguments.length < 2) throw new TypeError("File: the name is missing");
+  static { fileOf = (o) => (#name in o ? { name: o.#name, lastModified: o.#modified } : undefined); }
+  constructor(parts, name, options = undefined) {
+    needs(arguments.length, 2, "File");
     super(parts, options);
-    this.#name = String(name);
-    this.#modified = options && options.lastModified !== undefined ? Number(options.lastModified) : Date.now();
+    this.#name = usv(name);
+    const { lastModified } = dictionary(options, "The options");
+    this.#modified = lastModified !== undefined ? Math.trunc(Number(lastModified)) || 0 : Date.now();
   }
   get name() { return this.#name; }
   get lastModified() { return this.#modified; }
   get webkitRelativePath() { return ""; }
-  get [Symbol.toStringTag]() { return "File"; }
+}
+expose(File);
+
+// copyOf returns a copy of a Blob or a File, which shares its bytes: they never change. It is
+// undefined for other objects.
+function copyOf(o) {
+  if (!isBlob(o)) return undefined;
+  const file = fileOf(o), type = { type: typeOf(o) };
+  return file ? new File([o], file.name, { ...type, lastModified: file.lastModified }) : new Blob([o], type);
 }
 
 class FormData {
   #entries = [];
-  constructor(form) {
+  constructor(form = undefined) {
     if (form !== undefined) throw new TypeError("FormData: there are no forms");
   }
   #value(value, filename) {
-    if (!(value instanceof Blob)) return String(value);
-    if (value instanceof File && filename === undefined) return value;
-    return new File([value], filename === undefined ? "blob" : String(filename), { type: value.type });
+    if (!isBlob(value)) return usv(value);
+    if (fileOf(value) && filename === undefined) return value;
+    return new File([value], filename === undefined ? "blob" : usv(filename), { type: typeOf(value) });
   }
-  append(name, value, filename) { this.#entries.push([String(name), this.#value(value, filename)]); }
-  set(name, value, filename) {
-    name = String(name);
+  #checked(count, what, value) {
+    needs(count, 2, what);
+    if (count > 2 && !isBlob(value)) throw new TypeError(`${what}: a value with a filename must be a Blob`);
+  }
+  append(name, value, filename = undefined) {
+    this.#checked(arguments.length, "append", value);
+    this.#entries.push([usv(name), this.#value(value, filename)]);
+  }
+  set(name, value, filename = undefined) {
+    this.#checked(arguments.length, "set", value);
+    name = usv(name);
     const at = this.#entries.findIndex((e) => e[0] === name), entry = [name, this.#value(value, filename)];
     this.#entries = this.#entries.filter((e, i) => e[0] !== name || i === at);
     if (at < 0) this.#entries.push(entry);
     else this.#entries[this.#entries.findIndex((e) => e[0] === name)] = entry;
   }
-  get(name) { const e = this.#entries.find((x) => x[0] === String(name)); return e ? e[1] : null; }
-  getAll(name) { return this.#entries.filter((e) => e[0] === String(name)).map((e) => e[1]); }
-  has(name) { return this.#entries.some((e) => e[0] === String(name)); }
-  delete(name) { this.#entries = this.#entries.filter((e) => e[0] !== String(name)); }
-  forEach(f, self) { for (const [k, v] of this.#entries) f.call(self, v, k, this); }
+  #named(count, what, name) {
+    needs(count, 1, what);
+    name = usv(name);
+    return (e) => e[0] === name;
+  }
+  get(name) { const e = this.#entries.find(this.#named(arguments.length, "get", name)); return e ? e[1] : null; }
+  getAll(name) { return this.#entries.filter(this.#named(arguments.length, "getAll", name)).map((e) => e[1]); }
+  has(name) { return this.#entries.some(this.#named(arguments.length, "has", name)); }
+  delete(name) {
+    const named = this.#named(arguments.length, "delete", name);
+    this.#entries = this.#entries.filter((e) => !named(e));
+  }
+  forEach(f, self = undefined) {
+    if (typeof f !== "function") throw new TypeError("forEach: the callback must be a function");
+    for (const [k, v] of this.#entries) f.call(self, v, k, this);
+  }
   entries() { return this.#entries.map((e) => e.slice())[Symbol.iterator](); }
   keys() { return this.#entries.map((e) => e[0])[Symbol.iterator](); }
   values() { return this.#entries.map((e) => e[1])[Symbol.iterator](); }
-  [Symbol.iterator]() { return this.entries(); }
-  get [Symbol.toStringTag]() { return "FormData"; }
 }
+expose(FormData);
+Object.defineProperty(FormData.prototype, Symbol.iterator, { value: FormData.prototype.entries, writable: true, configurable: true });
 
 // bodyOf returns what is the body of a message for an object: its bytes or a stream of them,
 // and its content type. It is undefined for objects that are text.
 function bodyOf(value) {
-  if (value instanceof Blob) return { bytes: bytesOf(value), type: value.type };
+  if (isBlob(value)) return { bytes: bytesOf(value), type: typeOf(value) };
   if (!(value instanceof FormData)) {
     const streams = require("internal/webstreams");
-    if (value instanceof streams.ReadableStream) return streams.bodyOfStream(value);
+    if (streams.isReadable(value)) return streams.bodyOfStream(value);
     if (typeof value[asyncIterator] === "function") return { stream: streams.streamOfBytes(value), type: "" };
     return undefined;
   }
@@ -212,4 +181,4 @@ class WebSocket extends EventTarget {
 }
 for (const [name, value] of [["CONNECTING", 0], ["OPEN", 1], ["CLOSING", 2], ["CLOSED", 3]]) WebSocket[name] = WebSocket.prototype[name] = value;
 
-module.exports = { WebSocket, blobOf: (bytes, type) => new Blob([bytes], { type }), formOf, Event, CustomEvent, EventTarget, Blob, File, FormData, bodyOf };
+module.exports = { WebSocket, copyOf, blobOf: (bytes, type) => new Blob([bytes], { type }), formOf, Event, CustomEvent, EventTarget, Blob, File, FormData, bodyOf };

@@ -446,7 +446,7 @@ declare const self: typeof globalThis;
 declare function queueMicrotask(f: () => void): void;
 declare function atob(text: string): string;
 declare function btoa(text: string): string;
-declare function structuredClone<T>(value: T): T;
+declare function structuredClone<T>(value: T, options?: { transfer?: Transferable[] }): T;
 
 declare const console: {
   assert(condition?: boolean, ...values: unknown[]): void;
@@ -469,22 +469,325 @@ declare const console: {
   warn(...values: unknown[]): void;
 };
 
-declare const performance: { now(): number; readonly timeOrigin: number };
+declare class Event {
+  constructor(type: string, options?: { bubbles?: boolean; cancelable?: boolean; composed?: boolean });
+  static readonly NONE: 0;
+  static readonly CAPTURING_PHASE: 1;
+  static readonly AT_TARGET: 2;
+  static readonly BUBBLING_PHASE: 3;
+  readonly NONE: 0;
+  readonly CAPTURING_PHASE: 1;
+  readonly AT_TARGET: 2;
+  readonly BUBBLING_PHASE: 3;
+  readonly type: string;
+  readonly target: EventTarget | null;
+  readonly srcElement: EventTarget | null;
+  readonly currentTarget: EventTarget | null;
+  readonly eventPhase: number;
+  readonly bubbles: boolean;
+  readonly cancelable: boolean;
+  readonly composed: boolean;
+  readonly defaultPrevented: boolean;
+  readonly timeStamp: number;
+  returnValue: boolean;
+  cancelBubble: boolean;
+  composedPath(): EventTarget[];
+  preventDefault(): void;
+  stopPropagation(): void;
+  stopImmediatePropagation(): void;
+  initEvent(type: string, bubbles?: boolean, cancelable?: boolean): void;
+}
+interface Event { readonly isTrusted: boolean }
 
-/** The body of a Request or a Response. */
-interface BodyStream extends AsyncIterable<Uint8Array> {
+declare class CustomEvent<T = any> extends Event {
+  constructor(type: string, options?: { bubbles?: boolean; cancelable?: boolean; composed?: boolean; detail?: T });
+  readonly detail: T;
+  initCustomEvent(type: string, bubbles?: boolean, cancelable?: boolean, detail?: T): void;
+}
+
+type EventListener = ((event: any) => void) | { handleEvent(event: any): void } | null;
+interface EventListenerOptions { capture?: boolean; once?: boolean; passive?: boolean; signal?: AbortSignal }
+
+declare class EventTarget {
+  constructor();
+  addEventListener(type: string, listener: EventListener, options?: boolean | EventListenerOptions): void;
+  removeEventListener(type: string, listener: EventListener, options?: boolean | { capture?: boolean }): void;
+  dispatchEvent(event: Event): boolean;
+}
+
+declare class ErrorEvent extends Event {
+  constructor(type: string, options?: { message?: string; filename?: string; lineno?: number; colno?: number; error?: any; cancelable?: boolean });
+  readonly message: string;
+  readonly filename: string;
+  readonly lineno: number;
+  readonly colno: number;
+  readonly error: any;
+}
+
+declare class PromiseRejectionEvent extends Event {
+  constructor(type: string, options: { promise: Promise<any>; reason?: any; cancelable?: boolean });
+  readonly promise: Promise<any>;
+  readonly reason: any;
+}
+
+/** The types of the platform: error, unhandledrejection, rejectionhandled. preventDefault() prevents the end of the activation. */
+declare function addEventListener(type: string, listener: EventListener, options?: boolean | EventListenerOptions): void;
+declare function removeEventListener(type: string, listener: EventListener, options?: boolean | { capture?: boolean }): void;
+declare function dispatchEvent(event: Event): boolean;
+/** Dispatches an ErrorEvent on the global object, and logs the error unless a listener prevents it. */
+declare function reportError(error: any): void;
+/** Returning true prevents the end of the activation. */
+declare var onerror: ((message: any, file?: string, line?: number, column?: number, error?: any) => any) | null;
+declare var onunhandledrejection: ((event: PromiseRejectionEvent) => any) | null;
+declare var onrejectionhandled: ((event: PromiseRejectionEvent) => any) | null;
+
+type Transferable = ArrayBuffer | MessagePort;
+
+declare class MessageEvent<T = any> extends Event {
+  constructor(type: string, options?: { data?: T; origin?: string; lastEventId?: string; source?: MessagePort | null; ports?: MessagePort[] });
+  readonly data: T;
+  readonly origin: string;
+  readonly lastEventId: string;
+  readonly source: MessagePort | null;
+  readonly ports: readonly MessagePort[];
+  initMessageEvent(type: string, bubbles?: boolean, cancelable?: boolean, data?: any, origin?: string, lastEventId?: string, source?: MessagePort | null, ports?: MessagePort[]): void;
+}
+
+/** Messages that are not delivered when the activation ends are dropped. */
+declare class MessagePort extends EventTarget {
+  private constructor();
+  postMessage(message: any, options?: Transferable[] | { transfer?: Transferable[] }): void;
+  start(): void;
+  close(): void;
+  onmessage: ((event: MessageEvent) => void) | null;
+  onmessageerror: ((event: MessageEvent) => void) | null;
+  onclose: ((event: Event) => void) | null;
+}
+
+declare class MessageChannel {
+  constructor();
+  readonly port1: MessagePort;
+  readonly port2: MessagePort;
+}
+
+/** Milliseconds from the start of the activation. */
+declare class Performance extends EventTarget {
+  private constructor();
+  readonly timeOrigin: number;
+  now(): number;
+  toJSON(): any;
+}
+declare const performance: Performance;
+
+declare class Navigator {
+  private constructor();
+  readonly userAgent: string;
+}
+declare const navigator: Navigator;
+
+declare class Scheduler {
+  private constructor();
+  /** Resolves after the time, or rejects with the reason of the signal. */
+  wait(ms: number, options?: { signal?: AbortSignal }): Promise<void>;
+}
+declare const scheduler: Scheduler;
+
+type BlobPart = string | BufferSource | Blob;
+
+declare class Blob {
+  constructor(parts?: Iterable<BlobPart>, options?: { type?: string; endings?: "transparent" | "native" });
+  readonly size: number;
+  readonly type: string;
+  slice(start?: number, end?: number, type?: string): Blob;
+  stream(): ReadableStream<Uint8Array>;
+  text(): Promise<string>;
+  arrayBuffer(): Promise<ArrayBuffer>;
+  bytes(): Promise<Uint8Array>;
+}
+
+declare class File extends Blob {
+  constructor(parts: Iterable<BlobPart>, name: string, options?: { type?: string; endings?: "transparent" | "native"; lastModified?: number });
+  readonly name: string;
+  readonly lastModified: number;
+  readonly webkitRelativePath: string;
+}
+
+declare class FormData {
+  constructor();
+  append(name: string, value: string | Blob, filename?: string): void;
+  delete(name: string): void;
+  get(name: string): string | File | null;
+  getAll(name: string): (string | File)[];
+  has(name: string): boolean;
+  set(name: string, value: string | Blob, filename?: string): void;
+  forEach(f: (value: string | File, name: string, form: FormData) => void, self?: any): void;
+  entries(): IterableIterator<[string, string | File]>;
+  keys(): IterableIterator<string>;
+  values(): IterableIterator<string | File>;
+  [Symbol.iterator](): IterableIterator<[string, string | File]>;
+}
+
+interface QueuingStrategy<T = any> { highWaterMark?: number; size?(chunk: T): number }
+interface UnderlyingSource<T = any> {
+  type?: "bytes";
+  autoAllocateChunkSize?: number;
+  start?(controller: any): any;
+  pull?(controller: any): void | Promise<void>;
+  cancel?(reason?: any): void | Promise<void>;
+}
+interface UnderlyingSink<T = any> {
+  start?(controller: WritableStreamDefaultController): any;
+  write?(chunk: T, controller: WritableStreamDefaultController): void | Promise<void>;
+  close?(): void | Promise<void>;
+  abort?(reason?: any): void | Promise<void>;
+}
+interface Transformer<I = any, O = any> {
+  start?(controller: TransformStreamDefaultController<O>): any;
+  transform?(chunk: I, controller: TransformStreamDefaultController<O>): void | Promise<void>;
+  flush?(controller: TransformStreamDefaultController<O>): void | Promise<void>;
+  cancel?(reason?: any): void | Promise<void>;
+}
+interface PipeOptions { preventAbort?: boolean; preventCancel?: boolean; preventClose?: boolean; signal?: AbortSignal }
+
+declare class ReadableStream<T = any> {
+  constructor(source?: UnderlyingSource<T>, strategy?: QueuingStrategy<T>);
+  static from<T>(items: Iterable<T> | AsyncIterable<T>): ReadableStream<T>;
   readonly locked: boolean;
-  cancel(): Promise<void>;
-  getReader(): {
-    cancel(): Promise<void>;
-    read(): Promise<{ done: boolean; value?: Uint8Array }>;
-    releaseLock(): void;
-  };
+  cancel(reason?: any): Promise<void>;
+  getReader(): ReadableStreamDefaultReader<T>;
+  getReader(options: { mode: "byob" }): ReadableStreamBYOBReader;
+  pipeThrough<O>(transform: { readable: ReadableStream<O>; writable: WritableStream<T> }, options?: PipeOptions): ReadableStream<O>;
+  pipeTo(destination: WritableStream<T>, options?: PipeOptions): Promise<void>;
+  tee(): [ReadableStream<T>, ReadableStream<T>];
+  values(options?: { preventCancel?: boolean }): AsyncIterableIterator<T>;
+  [Symbol.asyncIterator](options?: { preventCancel?: boolean }): AsyncIterableIterator<T>;
+}
+
+declare class ReadableStreamDefaultReader<T = any> {
+  constructor(stream: ReadableStream<T>);
+  readonly closed: Promise<void>;
+  cancel(reason?: any): Promise<void>;
+  read(): Promise<{ done: false; value: T } | { done: true; value?: undefined }>;
+  releaseLock(): void;
+}
+
+declare class ReadableStreamBYOBReader {
+  constructor(stream: ReadableStream);
+  readonly closed: Promise<void>;
+  cancel(reason?: any): Promise<void>;
+  read<V extends ArrayBufferView>(view: V, options?: { min?: number }): Promise<{ done: boolean; value: V | undefined }>;
+  releaseLock(): void;
+}
+
+declare class ReadableStreamBYOBRequest {
+  private constructor();
+  readonly view: Uint8Array | null;
+  respond(bytesWritten: number): void;
+  respondWithNewView(view: ArrayBufferView): void;
+}
+
+declare class ReadableStreamDefaultController<T = any> {
+  private constructor();
+  readonly desiredSize: number | null;
+  close(): void;
+  enqueue(chunk?: T): void;
+  error(reason?: any): void;
+}
+
+declare class ReadableByteStreamController {
+  private constructor();
+  readonly byobRequest: ReadableStreamBYOBRequest | null;
+  readonly desiredSize: number | null;
+  close(): void;
+  enqueue(chunk: ArrayBufferView): void;
+  error(reason?: any): void;
+}
+
+declare class WritableStream<T = any> {
+  constructor(sink?: UnderlyingSink<T>, strategy?: QueuingStrategy<T>);
+  readonly locked: boolean;
+  abort(reason?: any): Promise<void>;
+  close(): Promise<void>;
+  getWriter(): WritableStreamDefaultWriter<T>;
+}
+
+declare class WritableStreamDefaultWriter<T = any> {
+  constructor(stream: WritableStream<T>);
+  readonly closed: Promise<void>;
+  readonly desiredSize: number | null;
+  readonly ready: Promise<void>;
+  abort(reason?: any): Promise<void>;
+  close(): Promise<void>;
+  releaseLock(): void;
+  write(chunk?: T): Promise<void>;
+}
+
+declare class WritableStreamDefaultController {
+  private constructor();
+  readonly signal: AbortSignal;
+  error(reason?: any): void;
+}
+
+declare class TransformStream<I = any, O = any> {
+  constructor(transformer?: Transformer<I, O>, writableStrategy?: QueuingStrategy<I>, readableStrategy?: QueuingStrategy<O>);
+  readonly readable: ReadableStream<O>;
+  readonly writable: WritableStream<I>;
+}
+
+declare class TransformStreamDefaultController<O = any> {
+  private constructor();
+  readonly desiredSize: number | null;
+  enqueue(chunk?: O): void;
+  error(reason?: any): void;
+  terminate(): void;
+}
+
+declare class CountQueuingStrategy {
+  constructor(init: { highWaterMark: number });
+  readonly highWaterMark: number;
+  readonly size: (chunk?: any) => number;
+}
+
+declare class ByteLengthQueuingStrategy {
+  constructor(init: { highWaterMark: number });
+  readonly highWaterMark: number;
+  readonly size: (chunk: ArrayBufferView) => number;
+}
+
+declare class TextEncoderStream {
+  constructor();
+  readonly encoding: string;
+  readonly readable: ReadableStream<Uint8Array>;
+  readonly writable: WritableStream<string>;
+}
+
+declare class TextDecoderStream {
+  constructor(label?: string, options?: { fatal?: boolean; ignoreBOM?: boolean });
+  readonly encoding: string;
+  readonly fatal: boolean;
+  readonly ignoreBOM: boolean;
+  readonly readable: ReadableStream<string>;
+  readonly writable: WritableStream<BufferSource>;
+}
+
+type CompressionFormat = "gzip" | "deflate" | "deflate-raw";
+
+declare class CompressionStream {
+  constructor(format: CompressionFormat);
+  readonly readable: ReadableStream<Uint8Array>;
+  readonly writable: WritableStream<BufferSource>;
+}
+
+/** The data must end with the compressed data: less or more of it is a TypeError. */
+declare class DecompressionStream {
+  constructor(format: CompressionFormat);
+  readonly readable: ReadableStream<Uint8Array>;
+  readonly writable: WritableStream<BufferSource>;
 }
 
 type BufferSource = ArrayBuffer | ArrayBufferView;
 /** An AsyncIterable is a stream, or yields bytes or text. A Request with one requires duplex: "half". */
-type BodyInit = string | BufferSource | URLSearchParams | BodyStream | AsyncIterable<Uint8Array | string>;
+type BodyInit = string | BufferSource | URLSearchParams | Blob | FormData | ReadableStream<Uint8Array> | AsyncIterable<Uint8Array | string>;
 type HeadersInit = Headers | [string, string][] | Record<string, string>;
 
 interface RequestInit {
@@ -495,19 +798,27 @@ interface RequestInit {
   duplex?: "half";
   redirect?: "follow" | "manual" | "error";
   signal?: AbortSignal | null;
+  /** Options of browsers. They are kept and have no effect. */
+  mode?: "cors" | "same-origin" | "no-cors";
+  credentials?: "omit" | "same-origin" | "include";
+  cache?: "default" | "no-store" | "reload" | "no-cache" | "force-cache" | "only-if-cached";
+  referrer?: string;
+  referrerPolicy?: string;
+  integrity?: string;
+  keepalive?: boolean;
 }
 
 interface Body {
   /** The body as a stream, of one chunk unless the function made it of another; null where there is none. */
-  readonly body: BodyStream | null;
+  readonly body: ReadableStream<Uint8Array> | null;
   readonly bodyUsed: boolean;
   text(): Promise<string>;
   json(): Promise<any>;
   arrayBuffer(): Promise<ArrayBuffer>;
   bytes(): Promise<Uint8Array>;
-  blob(): Promise<unknown>;
+  blob(): Promise<Blob>;
   /** Parses a multipart or URL-encoded body as FormData. */
-  formData(): Promise<any>;
+  formData(): Promise<FormData>;
 }
 
 declare class Headers {
@@ -533,6 +844,17 @@ declare class Request {
   readonly headers: Headers;
   readonly redirect: "follow" | "manual" | "error";
   readonly signal: AbortSignal;
+  readonly destination: "";
+  readonly referrer: string;
+  readonly referrerPolicy: string;
+  readonly mode: "cors" | "same-origin" | "no-cors";
+  readonly credentials: "omit" | "same-origin" | "include";
+  readonly cache: string;
+  readonly integrity: string;
+  readonly keepalive: boolean;
+  readonly isReloadNavigation: false;
+  readonly isHistoryNavigation: false;
+  readonly duplex: "half";
   clone(): Request;
 }
 
@@ -636,7 +958,7 @@ declare class URLPattern {
   readonly hasRegExpGroups: boolean;
 }
 
-declare class AbortSignal {
+declare class AbortSignal extends EventTarget {
   private constructor();
   static abort(reason?: unknown): AbortSignal;
   static timeout(ms: number): AbortSignal;
@@ -645,8 +967,6 @@ declare class AbortSignal {
   readonly reason: any;
   onabort: ((event: any) => void) | null;
   throwIfAborted(): void;
-  addEventListener(type: "abort", f: (event: any) => void, options?: { once?: boolean }): void;
-  removeEventListener(type: "abort", f: (event: any) => void): void;
 }
 
 declare class AbortController {
@@ -687,31 +1007,36 @@ type CryptoAlgorithm = string | { name: string; [parameter: string]: any };
 type CryptoUsage = "encrypt" | "decrypt" | "sign" | "verify" | "deriveKey" | "deriveBits" | "wrapKey" | "unwrapKey";
 type CryptoFormat = "raw" | "spki" | "pkcs8" | "jwk";
 
-declare const crypto: {
+declare class Crypto {
+  private constructor();
   randomUUID(): string;
   getRandomValues<T extends ArrayBufferView>(into: T): T;
   /**
    * SHA-1 to SHA-512, HMAC, AES-GCM, AES-CBC, AES-CTR, AES-KW, ECDSA, ECDH, Ed25519, X25519,
    * RSASSA-PKCS1-v1_5, RSA-PSS, RSA-OAEP, PBKDF2, HKDF.
    */
-  readonly subtle: {
-    digest(algorithm: CryptoAlgorithm, data: BufferSource): Promise<ArrayBuffer>;
-    /** A CryptoKey, or {publicKey, privateKey}. */
-    generateKey(algorithm: CryptoAlgorithm, extractable: boolean, usages: CryptoUsage[]): Promise<any>;
-    importKey(format: CryptoFormat, key: BufferSource | object, algorithm: CryptoAlgorithm, extractable: boolean, usages: CryptoUsage[]): Promise<CryptoKey>;
-    /** An ArrayBuffer, or a JSON Web Key for the format jwk. */
-    exportKey(format: "jwk", key: CryptoKey): Promise<any>;
-    exportKey(format: CryptoFormat, key: CryptoKey): Promise<ArrayBuffer>;
-    sign(algorithm: CryptoAlgorithm, key: CryptoKey, data: BufferSource): Promise<ArrayBuffer>;
-    verify(algorithm: CryptoAlgorithm, key: CryptoKey, signature: BufferSource, data: BufferSource): Promise<boolean>;
-    encrypt(algorithm: CryptoAlgorithm, key: CryptoKey, data: BufferSource): Promise<ArrayBuffer>;
-    decrypt(algorithm: CryptoAlgorithm, key: CryptoKey, data: BufferSource): Promise<ArrayBuffer>;
-    deriveBits(algorithm: CryptoAlgorithm, key: CryptoKey, length?: number | null): Promise<ArrayBuffer>;
-    deriveKey(algorithm: CryptoAlgorithm, key: CryptoKey, derived: CryptoAlgorithm, extractable: boolean, usages: CryptoUsage[]): Promise<CryptoKey>;
-    wrapKey(format: CryptoFormat, key: CryptoKey, wrapping: CryptoKey, algorithm: CryptoAlgorithm): Promise<ArrayBuffer>;
-    unwrapKey(format: CryptoFormat, wrapped: BufferSource, unwrapping: CryptoKey, algorithm: CryptoAlgorithm, key: CryptoAlgorithm, extractable: boolean, usages: CryptoUsage[]): Promise<CryptoKey>;
-  };
-};
+  readonly subtle: SubtleCrypto;
+}
+
+declare class SubtleCrypto {
+  private constructor();
+  digest(algorithm: CryptoAlgorithm, data: BufferSource): Promise<ArrayBuffer>;
+  /** A CryptoKey, or {publicKey, privateKey}. */
+  generateKey(algorithm: CryptoAlgorithm, extractable: boolean, usages: CryptoUsage[]): Promise<any>;
+  importKey(format: CryptoFormat, key: BufferSource | object, algorithm: CryptoAlgorithm, extractable: boolean, usages: CryptoUsage[]): Promise<CryptoKey>;
+  /** An ArrayBuffer, or a JSON Web Key for the format jwk. */
+  exportKey(format: "jwk", key: CryptoKey): Promise<any>;
+  exportKey(format: CryptoFormat, key: CryptoKey): Promise<ArrayBuffer>;
+  sign(algorithm: CryptoAlgorithm, key: CryptoKey, data: BufferSource): Promise<ArrayBuffer>;
+  verify(algorithm: CryptoAlgorithm, key: CryptoKey, signature: BufferSource, data: BufferSource): Promise<boolean>;
+  encrypt(algorithm: CryptoAlgorithm, key: CryptoKey, data: BufferSource): Promise<ArrayBuffer>;
+  decrypt(algorithm: CryptoAlgorithm, key: CryptoKey, data: BufferSource): Promise<ArrayBuffer>;
+  deriveBits(algorithm: CryptoAlgorithm, key: CryptoKey, length?: number | null): Promise<ArrayBuffer>;
+  deriveKey(algorithm: CryptoAlgorithm, key: CryptoKey, derived: CryptoAlgorithm, extractable: boolean, usages: CryptoUsage[]): Promise<CryptoKey>;
+  wrapKey(format: CryptoFormat, key: CryptoKey, wrapping: CryptoKey, algorithm: CryptoAlgorithm): Promise<ArrayBuffer>;
+  unwrapKey(format: CryptoFormat, wrapped: BufferSource, unwrapping: CryptoKey, algorithm: CryptoAlgorithm, key: CryptoAlgorithm, extractable: boolean, usages: CryptoUsage[]): Promise<CryptoKey>;
+}
+declare const crypto: Crypto;
 
 // Files that a function imports and that are no modules: text, and bytes. sous fn deploy
 // bundles them.

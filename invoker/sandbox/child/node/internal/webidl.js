@@ -1,0 +1,103 @@
+// What the classes of the web have in common (https://webidl.spec.whatwg.org).
+const { then } = Promise.prototype, { apply } = Reflect;
+
+const react = (promise, f, g) => apply(then, promise, [f, g]);
+const ignore = () => {};
+// handled marks a rejection as handled: a script that reads the promise still sees it.
+const handled = (promise) => { react(promise, undefined, ignore); return promise; };
+const resolved = (value) => new Promise((resolve) => { resolve(value); });
+const rejected = (reason) => new Promise((_, reject) => { reject(reason); });
+
+// attempt calls f and returns a promise of its result, which is rejected if f throws.
+function attempt(f) {
+  try {
+    return resolved(f());
+  } catch (e) {
+    return rejected(e);
+  }
+}
+
+// deferred is a promise that is settled from outside. Its rejection counts as handled.
+function deferred() {
+  const d = { pending: true };
+  d.promise = new Promise((resolve, reject) => {
+    d.resolve = (v) => { d.pending = false; resolve(v); };
+    d.reject = (e) => { d.pending = false; reject(e); };
+  });
+  handled(d.promise);
+  return d;
+}
+
+// Queue is a list of which the first item is taken in constant time.
+class Queue {
+  #items = [];
+  #head = 0;
+  get length() { return this.#items.length - this.#head; }
+  push(item) { this.#items[this.#items.length] = item; }
+  first() { return this.#items[this.#head]; }
+  shift() {
+    const item = this.#items[this.#head];
+    this.#items[this.#head++] = undefined;
+    if (this.#head * 2 >= this.#items.length) {
+      const rest = [];
+      for (let i = this.#head; i < this.#items.length; i++) rest[rest.length] = this.#items[i];
+      this.#items = rest;
+      this.#head = 0;
+    }
+    return item;
+  }
+  clear() { this.#items = []; this.#head = 0; }
+}
+
+const prototypes = new Map(); // of classes of the platform: their names
+
+// platformClass returns the name of the class of the platform that an object inherits from.
+function platformClass(o) {
+  for (let p = Object.getPrototypeOf(o); p !== null; p = Object.getPrototypeOf(p)) {
+    const name = prototypes.get(p);
+    if (name !== undefined) return name;
+  }
+  return undefined;
+}
+
+// expose gives a class the form of an interface: its members are enumerable, and its objects
+// have its name.
+function expose(C, name = C.name) {
+  for (const key of Object.getOwnPropertyNames(C.prototype)) {
+    if (key !== "constructor") Object.defineProperty(C.prototype, key, { enumerable: true });
+  }
+  prototypes.set(C.prototype, name);
+  Object.defineProperty(C.prototype, Symbol.toStringTag, { value: name, configurable: true });
+  return C;
+}
+
+// constants defines the constants of an interface, on the class and on its prototype.
+function constants(C, values) {
+  for (const name of Object.keys(values)) {
+    for (const o of [C, C.prototype]) Object.defineProperty(o, name, { value: values[name], enumerable: true });
+  }
+}
+
+// dictionary checks an argument that is a dictionary: an object, or nothing.
+function dictionary(value, what) {
+  if (value === undefined || value === null) return {};
+  if (typeof value !== "object" && typeof value !== "function") throw new TypeError(`${what} must be an object`);
+  return value;
+}
+
+// callback reads a member of a dictionary that is a function, or nothing.
+function callback(object, name) {
+  const f = object[name];
+  if (f === undefined) return undefined;
+  if (typeof f !== "function") throw new TypeError(`The member ${name} must be a function`);
+  return (...args) => apply(f, object, args);
+}
+
+function needs(count, least, what) {
+  if (count < least) throw new TypeError(`${what}: ${least} argument${least > 1 ? "s are" : " is"} required, ${count} given`);
+}
+
+const illegal = (name) => new TypeError(`Illegal constructor: ${name}`);
+const asyncIterator = Symbol.asyncIterator || Symbol.for("Symbol.asyncIterator");
+
+module.exports = { apply, react, handled, resolved, rejected, attempt, deferred, Queue, platformClass, expose, constants, dictionary, callback, needs, illegal, ignore, asyncIterator };
