@@ -18,7 +18,7 @@ STORE_SERVER ?=
 export CGO_ENABLED ?= 0
 export SOUS_TEST_STORE_SERVER := $(STORE_SERVER)
 
-.PHONY: all run build test test-packages test-platform test-redis bench test262 compat lint fmt clean
+.PHONY: all run build test test-packages test-platform test-redis test-npm bench test262 compat lint fmt clean
 
 all: build
 
@@ -33,6 +33,10 @@ run: build
 test-redis:
 	./tools/need-redis.sh
 
+# For the packages of examples.
+test-npm:
+	./tools/need-npm.sh
+
 # -race needs cgo for the test binaries; the sandbox children that they start are
 # built without it (see docs/sandbox.md).
 # The Lua interpreter of the embedded store is built without the race detector: the
@@ -44,7 +48,7 @@ RACE := -race -vet=off '-gcflags=github.com/yuin/gopher-lua/...=-race=false'
 test: test-packages
 	$(MAKE) test-platform
 
-test-packages: test-redis
+test-packages: test-redis test-npm
 	CGO_ENABLED=1 $(GO) test $(RACE) -timeout 14m $$($(GO) list ./... | grep -v platformtest)
 
 test-platform: test-redis
