@@ -45,7 +45,8 @@ func (c *consumer) send(body string) string {
 func (c *consumer) await(id string, state api.JobState) (job api.Job) {
 	c.t.Helper()
 	platformtest.Eventually(c.t, 30*time.Second, "the job has the state "+string(state), func() (err error) {
-		if job, err = c.api.Job(c.t.Context(), id); err == nil && job.State != state {
+		job, err = c.api.Job(c.t.Context(), id)
+		if err == nil && job.State != state {
 			err = fmt.Errorf("job %s: got state %s at attempt %d, errors %v", id, job.State, job.Attempt, job.Errors)
 		}
 		return err
@@ -100,9 +101,9 @@ func testQueueConsumer(t *testing.T, server *soustest.Server) {
 	}
 	call{"GET", "/stock/vase", nil, "", 200, "0"}.do(t, c.url)
 
-	// What is not an order becomes a dead letter at once, an order without stock after all attempts.
+	// An invalid order becomes a dead letter at once, an order without stock after all attempts.
 	if job := c.await(c.send(`{"id":"A-3","item":"cup","quantity":0}`), api.JobCompleted); job.Attempt != 1 {
-		t.Errorf("what is not an order: got attempt %d, want 1", job.Attempt)
+		t.Errorf("invalid order: got attempt %d, want 1", job.Attempt)
 	}
 	if got, want := c.dead(1), `{"body":{"id":"A-3","item":"cup","quantity":0},"error":"✖ Too small: expected number to be >=1\n  → at quantity"}`; got != want {
 		t.Errorf("dead letter: got %s, want %s", got, want)
