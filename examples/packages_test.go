@@ -48,3 +48,16 @@ func file(t *testing.T, text string) string {
 	}
 	return path
 }
+
+// function writes a function with the source to a folder of its own, and returns the folder.
+func function(t *testing.T, name, source string) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), name)
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatalf("os.Mkdir: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "function.js"), []byte(source), 0o600); err != nil {
+		t.Fatalf("os.WriteFile: %v", err)
+	}
+	return dir
+}

@@ -3,6 +3,7 @@ package examples
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -23,17 +24,18 @@ func tenant(t *testing.T, server *soustest.Server) *client.Tenant {
 	return c.Tenant("t_default")
 }
 
-// consumer is the published example queue-consumer.
+// consumer is a published function that handles jobs.
 type consumer struct {
-	t   *testing.T
-	api *client.Tenant
-	url string
+	t    *testing.T
+	api  *client.Tenant
+	name string
+	url  string
 }
 
 // send invokes the function asynchronously and returns the id of the job.
 func (c *consumer) send(body string) string {
 	c.t.Helper()
-	fn := c.api.Namespace("default").Function("queue-consumer")
+	fn := c.api.Namespace("default").Function(c.name)
 	queued, err := fn.Enqueue(c.t.Context(), client.InvokeOptions{Ref: api.Ref{Alias: "prod"}, Event: json.RawMessage(body)})
 	if err != nil {
 		c.t.Fatalf("Enqueue(%s): %v", body, err)
@@ -74,7 +76,7 @@ func (c *consumer) dead(n int) string {
 
 func testQueueConsumer(t *testing.T, server *soustest.Server) {
 	const config = `{"env":{"RESTOCK_SECONDS":"1.5"},"retry":{"max_attempts":2},"on_failure":{"queue":"orders-dead"}}`
-	c := &consumer{t: t, api: tenant(t, server), url: deployPackages(t, server, "queue-consumer", "--config", config)}
+	c := &consumer{t: t, api: tenant(t, server), name: "queue-consumer", url: deployPackages(t, server, "queue-consumer", "--config", config)}
 	call{"PUT", "/stock/cup", nil, "x", 422, `{"error":"send a number"}`}.do(t, c.url)
 	call{"GET", "/stock/cup", nil, "", 404, `{"error":"there is no such document"}`}.do(t, c.url)
 	call{"GET", "/stock", nil, "", 404, `{"error":"there is no such page"}`}.do(t, c.url)
@@ -113,5 +115,47 @@ func testQueueConsumer(t *testing.T, server *soustest.Server) {
 	}
 	if got := c.dead(2); !strings.Contains(got, `"condition":"RetriesExhausted"`) || !strings.Contains(got, `"requestPayload":{"id":"A-4"`) {
 		t.Errorf("dead letters: got %s, want the outcome of order A-4 among them", got)
+	}
+}
+
+// TestQueueHandler runs jobs whose first attempt ends in each way that a batch offers.
+func TestQueueHandler(t *testing.T) {
+	t.Parallel()
+	server := soustest.Start(t)
+	const source = `export default {
+		queue(batch) {
+			const [m] = batch.messages;
+			if (m.attempts === 1) new Function("batch", "m", m.body)(batch, m);
+		},
+	}`
+	deploy(t, server, function(t, "jobs", source), "--config", `{"retry":{"max_attempts":2,"base_delay_ms":700,"backoff":"fixed"}}`)
+	for body, want := range map[string]struct {
+		attempts int
+		delayMS  int64 // between the attempts; 0: there is one attempt
+		problem  string
+	}{
+		"":                                    {1, 0, ""},
+		"m.ack()":                             {1, 0, ""},
+		"m.ack(); throw new Error('late')":    {1, 0, ""},
+		"batch.ackAll()":                      {1, 0, ""},
+		"m.retry({ delaySeconds: 2 })":        {2, 2000, "Exception: the handler asked for a retry of the message"},
+		"batch.retryAll({ delaySeconds: 1 })": {2, 1000, "Exception: the handler asked for a retry of the message"},
+		"m.retry()":                           {2, 700, "Exception: the handler asked for a retry of the message"},
+		"throw new TypeError('no')":           {2, 700, "Exception: TypeError: no"},
+	} {
+		t.Run(body, func(t *testing.T) {
+			t.Parallel()
+			c := &consumer{t: t, api: tenant(t, server), name: "jobs"}
+			id := c.send(strconv.Quote(body))
+			if want.delayMS > 0 {
+				job := c.await(id, api.JobRetrying)
+				if len(job.Errors) != 1 || job.Errors[0].Error != want.problem || job.DueAtMS-job.Errors[0].AtMS != want.delayMS {
+					t.Errorf("first attempt: got errors %+v, due at %d; want the error %q and %d ms until the next attempt", job.Errors, job.DueAtMS, want.problem, want.delayMS)
+				}
+			}
+			if job := c.await(id, api.JobCompleted); job.Attempt != want.attempts {
+				t.Errorf("job: got attempt %d, want %d", job.Attempt, want.attempts)
+			}
+		})
 	}
 }
