@@ -19,7 +19,7 @@ STORE_SERVER ?=
 export CGO_ENABLED ?= 0
 export SOUS_TEST_STORE_SERVER := $(STORE_SERVER)
 
-.PHONY: all run build test test-packages test-platform test-redis bench test262 urlpattern compat lint fmt clean
+.PHONY: all run build test test-packages test-platform test-redis test-npm bench test262 urlpattern compat lint fmt clean
 
 all: build
 
@@ -34,6 +34,10 @@ run: build
 test-redis:
 	./tools/need-redis.sh
 
+# For the packages of examples.
+test-npm:
+	./tools/need-npm.sh
+
 # -race needs cgo for the test binaries; the sandbox children that they start are
 # built without it (see docs/sandbox.md).
 # The Lua interpreter of the embedded store is built without the race detector: the
@@ -45,7 +49,7 @@ RACE := -race -vet=off '-gcflags=github.com/yuin/gopher-lua/...=-race=false'
 test: test-packages
 	$(MAKE) test-platform
 
-test-packages: test-redis
+test-packages: test-redis test-npm
 	CGO_ENABLED=1 $(GO) test $(RACE) -timeout 14m $$($(GO) list ./... | grep -v platformtest)
 
 test-platform: test-redis

@@ -136,7 +136,8 @@ const (
 // ScheduledTick identifies the tick that created a job.
 type ScheduledTick struct {
 	Schedule    string `json:"schedule"`
-	CreatedAtMS int64  `json:"created_at_ms"` // of the schedule: its name can be reused
+	Cron        string `json:"cron,omitempty"` // the expression that was due; "" if the schedule has an interval
+	CreatedAtMS int64  `json:"created_at_ms"`  // of the schedule: its name can be reused
 	TickMS      int64  `json:"tick_ms"`
 	TickSeq     int64  `json:"tick_seq"` // number of the tick, fired or not; 0 for a manual run
 	// Marked is set if the overlap policy tracks the job until it ends.
@@ -146,6 +147,7 @@ type ScheduledTick struct {
 // ScheduleSource is the source of a trigger of type schedule.
 type ScheduleSource struct {
 	Schedule string `json:"schedule"`
+	Cron     string `json:"cron,omitempty"` // "" if the schedule has an interval
 	TickMS   int64  `json:"tick_ms"`
 	TickSeq  int64  `json:"tick_seq"`
 }

@@ -42,7 +42,8 @@ type call struct {
 	want         string
 }
 
-func (c call) do(t *testing.T, url string) {
+// send sends the request and returns the answer, whose body the caller closes.
+func (c call) send(t *testing.T, url string) *http.Response {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), c.method, url+c.path, strings.NewReader(c.body))
 	if err != nil {
@@ -53,8 +54,15 @@ func (c call) do(t *testing.T, url string) {
 	}
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
-		t.Fatalf("Do: %v", err)
+		t.Fatalf("%s %s: got error %v, want an answer", c.method, c.path, err)
 	}
+	return res
+}
+
+// do sends the request and compares the answer with the expected one.
+func (c call) do(t *testing.T, url string) {
+	t.Helper()
+	res := c.send(t, url)
 	defer func() { _ = res.Body.Close() }()
 	got, err := io.ReadAll(res.Body)
 	if err != nil {
@@ -67,10 +75,12 @@ func (c call) do(t *testing.T, url string) {
 
 func TestExamples(t *testing.T) {
 	t.Parallel()
-	server := soustest.Start(t)
+	// openai-proxy calls a server of its test.
+	server := soustest.Start(t, "--egress-allow", "127.0.0.0/8")
 	for name, test := range map[string]func(*testing.T, *soustest.Server){
 		"hello": testHello, "webhook-ts": testWebhook, "counter": testCounter, "multi-file": testMultiFile,
-		"wasm-rust": testWasm,
+		"wasm-rust": testWasm, "hono-api": testHono, "streaming-sse": testStreaming, "queue-consumer": testQueueConsumer,
+		"openai-proxy": testOpenAI, "react-ssr": testReact,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -191,7 +191,7 @@ func (w *worker) run(ctx context.Context, j *leasedJob, inv *api.Invocation, res
 		return
 	}
 	w.settle(j, &ending{
-		rec: rec, final: final, logs: logs, last: a.final || j.last(i.store.NowMS()),
+		rec: rec, final: final, logs: logs, last: a.final || result.NoRetry || j.last(i.store.NowMS()),
 		retryAfter: result.RetryAfterMS, took: took, at: a.began.Add(took), traceID: i.traceID(ctx),
 	})
 }

@@ -184,8 +184,10 @@ func (m *tickMove) run(now int64, state storage.ScheduleState, seq int64, o over
 func (m *tickMove) spec(seq int64, o overlap) *api.JobSpec {
 	s := &m.meta.Schedule
 	spec := &api.JobSpec{
-		Payload:  s.Payload,
-		Schedule: &api.ScheduledTick{Schedule: s.Name, CreatedAtMS: s.CreatedAtMS, TickMS: m.tickMS, TickSeq: seq, Marked: o.marked},
+		Payload: s.Payload,
+		Schedule: &api.ScheduledTick{
+			Schedule: s.Name, Cron: s.Cron, CreatedAtMS: s.CreatedAtMS, TickMS: m.tickMS, TickSeq: seq, Marked: o.marked,
+		},
 	}
 	if len(spec.Payload) == 0 {
 		spec.Payload = []byte("{}")

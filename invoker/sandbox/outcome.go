@@ -28,6 +28,7 @@ func (r *run) done(d wire.Done) Result {
 	r.billed += result.CPU
 	r.used = result.CPU
 	result.MemoryPeakBytes = int64(min(d.MemoryPeak, r.child.limit, math.MaxInt64))
+	result.NoRetry = d.NoRetry
 	result.LogsTruncated = d.Flags&wire.FlagLogsTruncated != 0
 	return result
 }

@@ -53,6 +53,8 @@ type Result struct {
 	LogsTruncated   bool
 	// RetryAfterMS is the delay that a handler asked for with the retry of its job.
 	RetryAfterMS *int64
+	// NoRetry is set if a handler asked that no attempt follows a failure of this one.
+	NoRetry bool
 	// Rest, if not nil, waits for the end of the activation and returns its result: this
 	// one is only the handler's answer, Status and Value. It must be called, once, and the
 	// sandbox is in use until it returns. Only a Call with Early has it.

@@ -25,7 +25,8 @@ func Queued(tenant, jobID string, spec *api.JobSpec) *Record {
 		a.StartMS = max(a.StartMS, of.RetriedAtMS)
 	}
 	if s := spec.Schedule; s != nil && a.Trigger.Type == api.TriggerSchedule {
-		a.Trigger.Source = json.RawMessage(fmt.Sprintf(`{"schedule":%q,"tick_ms":%d,"tick_seq":%d}`, s.Schedule, s.TickMS, s.TickSeq))
+		// A struct of texts and numbers always encodes.
+		a.Trigger.Source, _ = json.Marshal(api.ScheduleSource{Schedule: s.Schedule, Cron: s.Cron, TickMS: s.TickMS, TickSeq: s.TickSeq})
 	}
 	a.InQueue(spec.Queue, 0)
 	return a

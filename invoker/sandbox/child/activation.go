@@ -32,6 +32,7 @@ type activation struct {
 	waited      []*goja.Promise // given to ctx.waitUntil
 	message     *message        // of the job, for the handler queue
 	fetches     bool            // the handler is fetch, which returns a Response
+	noRetry     bool            // the handler scheduled asked that a failure is the last one
 
 	out            *outStream   // the answer that is streamed; nil without one
 	settledHandler bool         // the handler's promise has settled
@@ -257,7 +258,7 @@ func (a *activation) promiseOf(value goja.Value) (*goja.Promise, error) {
 // error, the value. A child whose activation was stopped asks to be replaced (FlagRetire):
 // the script may have been interrupted anywhere, and its memory may be far above the limit.
 func (a *activation) done(body []byte, failure api.ActivationError, why cause) wire.Done {
-	d := wire.Done{Outcome: wire.OutcomeValue, Body: body}
+	d := wire.Done{Outcome: wire.OutcomeValue, NoRetry: a.noRetry, Body: body}
 	if a.logs.truncated {
 		d.Flags |= wire.FlagLogsTruncated
 	}

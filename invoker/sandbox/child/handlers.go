@@ -81,7 +81,7 @@ func (h *handlers) call(a *activation, event []byte) (goja.Value, error) {
 	err := r.try(func() {
 		switch name {
 		case handlerScheduled:
-			input = r.scheduledEvent(trigger, event)
+			input = r.scheduledEvent(a, trigger, event)
 		case handlerQueue:
 			input = r.messageBatch(a, event)
 		default:
@@ -113,13 +113,25 @@ func (h *handlers) checked(a *activation, value goja.Value) (goja.Value, error) 
 }
 
 // scheduledEvent makes the argument of scheduled: the time for which the tick was due, the
-// name of the schedule, and its event.
-func (r *realm) scheduledEvent(trigger api.Trigger, event []byte) goja.Value {
+// name of the schedule with its expression, and its event. cron is undefined if the schedule
+// has an interval.
+func (r *realm) scheduledEvent(a *activation, trigger api.Trigger, event []byte) goja.Value {
 	var source api.ScheduleSource
-	_ = json.Unmarshal(trigger.Source, &source) // a run by hand has none
+	if err := json.Unmarshal(trigger.Source, &source); err != nil {
+		panic(r.newError(api.CodeInternal, "the description of the tick cannot be read"))
+	}
+	noRetry := func(goja.FunctionCall) goja.Value {
+		a.noRetry = true
+		return goja.Undefined()
+	}
+	var cron goja.Value = goja.Undefined()
+	if source.Cron != "" {
+		cron = r.vm.ToValue(source.Cron)
+	}
 	out := r.vm.NewObject()
 	r.setAll(out, []property{
-		{"type", "scheduled"}, {"scheduledTime", source.TickMS}, {"schedule", source.Schedule}, {"event", r.parsed(event)},
+		{"type", handlerScheduled}, {"scheduledTime", source.TickMS}, {"cron", cron}, {"schedule", source.Schedule},
+		{"event", r.parsed(event)}, {"noRetry", r.newFunction("noRetry", 0, noRetry)},
 	})
 	return out
 }

@@ -26,7 +26,8 @@ const (
 	byHTTP     = `{"type":"http"}`
 	byAPI      = `{"type":"api"}`
 	byQueue    = `{"type":"queue"}`
-	bySchedule = `{"type":"schedule","source":{"schedule":"nightly","tick_ms":1000,"tick_seq":1}}`
+	bySchedule = `{"type":"schedule","source":{"schedule":"nightly","cron":"0 3 * * *","tick_ms":1000,"tick_seq":1}}`
+	byInterval = `{"type":"schedule","source":{"schedule":"often","tick_ms":2000,"tick_seq":1}}`
 	aJob       = `{"id":"j1","queue":"fn.f","attempt":2,"max_attempts":4,"created_at_ms":5000}`
 )
 
@@ -35,7 +36,7 @@ func TestHandlers(t *testing.T) {
 	const all = `export default {
 		prefix: "I ",
 		async fetch(q, env, ctx) { return Response.json([this.prefix, q.method, q.url, q.headers.get("cookie"), q.headers.get("x-a"), await q.text(), env.REGION, typeof ctx.waitUntil]) },
-		scheduled(e, env) { console.log(e.type, e.schedule, e.scheduledTime, JSON.stringify(e.event), env.REGION); return 1 },
+		scheduled(e, env) { console.log(e.type, e.schedule, String(e.cron), e.scheduledTime, JSON.stringify(e.event), env.REGION); return 1 },
 		queue(b) { const m = b.messages[0]; console.log(b.queue, b.messages.length, m.id, m.attempts, m.timestamp.getTime(), JSON.stringify(m.body)) },
 	}`
 	for name, tt := range map[string]struct {
@@ -50,7 +51,8 @@ func TestHandlers(t *testing.T) {
 			all, byAPI, "", `{"a":1}`,
 			`{"statusCode":200,"headers":{"content-type":"application/json"},"body":"[\"I \",\"POST\",\"http://localhost/\",null,null,\"{\\\"a\\\":1}\",\"eu\",\"function\"]"}`,
 		},
-		"scheduled":            {all, bySchedule, aJob, `{"a":1}`, `scheduled nightly 1000 {"a":1} eu`},
+		"scheduled":            {all, bySchedule, aJob, `{"a":1}`, `scheduled nightly 0 3 * * * 1000 {"a":1} eu`},
+		"scheduled often":      {all, byInterval, aJob, `{"a":1}`, `scheduled often undefined 2000 {"a":1} eu`},
 		"queue":                {all, byQueue, aJob, `{"a":1}`, `fn.f 1 j1 2 5000 {"a":1}`},
 		"queue by the API":     {all, byAPI, aJob, `{"a":1}`, `fn.f 1 j1 2 5000 {"a":1}`},
 		"class":                {`class A { fetch(q) { return new Response(q.method) } } export default new A()`, byHTTP, "", httpGreeting, `{"statusCode":200,"headers":{"content-type":"text/plain;charset=UTF-8"},"body":"POST"}`},
@@ -130,6 +132,34 @@ func TestUnusableHandlersAreRefused(t *testing.T) {
 		kind, payload := p.offer(map[string]string{"function.js": source})
 		if got := kind == wire.KindRefused; got != refused || refused && !strings.Contains(string(payload), "fetch, scheduled or queue") {
 			t.Errorf("%s: got refused %v (%.200s), want %v", source, got, payload, refused)
+		}
+	}
+}
+
+// TestNoRetry: the wish goes with the outcome of its own attempt only.
+func TestNoRetry(t *testing.T) {
+	t.Parallel()
+	for source, want := range map[string]struct {
+		outcome wire.Outcome
+		noRetry bool
+	}{
+		`e.noRetry(); throw new Error("no")`:                               {wire.OutcomeError, true},
+		`const { noRetry } = e; await null; noRetry(); noRetry(); throw 1`: {wire.OutcomeError, true},
+		`c.waitUntil(Promise.resolve().then(() => e.noRetry())); throw 1`:  {wire.OutcomeError, true},
+		`e.noRetry()`:              {wire.OutcomeUndefined, true},
+		`throw new Error("again")`: {wire.OutcomeError, false},
+		`globalThis.e ??= e; if (globalThis.e !== e) globalThis.e.noRetry(); throw 1`: {wire.OutcomeError, false},
+	} {
+		for isolation, instance := range isolations() {
+			p := inProcess(t)
+			p.instance = instance
+			p.source(`export default { async scheduled(e, env, c) { ` + source + ` } }`)
+			for i := range 2 {
+				p.start(bySchedule, aJob, "1", 0)
+				if o := p.finish(); o.Outcome != want.outcome || o.NoRetry != want.noRetry {
+					t.Errorf("%s (%s), call %d: got outcome %d, noRetry %v, want %+v", source, isolation, i, o.Outcome, o.NoRetry, want)
+				}
+			}
 		}
 	}
 }

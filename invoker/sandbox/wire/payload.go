@@ -89,7 +89,11 @@ func ParseInvoke(payload []byte) (h InvokeHead, event []byte, err error) {
 //	22 6f 6b 22                Body "ok"
 func AppendDone(dst []byte, d Done) ([]byte, error) {
 	dst, at := begin(dst, KindDone)
-	dst = append(dst, byte(d.Outcome), d.Flags)
+	flags := d.Flags
+	if d.NoRetry {
+		flags |= flagNoRetry
+	}
+	dst = append(dst, byte(d.Outcome), flags)
 	dst = binary.BigEndian.AppendUint64(dst, d.CPUNanos)
 	dst = binary.BigEndian.AppendUint64(dst, d.MemoryPeak)
 	dst = append(dst, d.Body...)
@@ -104,7 +108,8 @@ func ParseDone(payload []byte) (Done, error) {
 	}
 	return Done{
 		Outcome:    Outcome(payload[0]),
-		Flags:      payload[1],
+		Flags:      payload[1] &^ flagNoRetry,
+		NoRetry:    payload[1]&flagNoRetry != 0,
 		CPUNanos:   binary.BigEndian.Uint64(payload[2:]),
 		MemoryPeak: binary.BigEndian.Uint64(payload[10:]),
 		Body:       payload[doneHeader:],

@@ -198,6 +198,7 @@ const (
 	FlagLogsTruncated uint8 = 1 << iota
 	// FlagRetire: the child must not be used again (memory limit, timeout).
 	FlagRetire
+	flagNoRetry // Done.NoRetry
 )
 
 // Done ends an activation. Body is the result's JSON for OutcomeValue, the error's JSON for
@@ -207,6 +208,7 @@ const (
 type Done struct {
 	Outcome    Outcome
 	Flags      uint8
+	NoRetry    bool // the handler asked that no attempt follows a failure of this one
 	CPUNanos   uint64
 	MemoryPeak uint64
 	Body       []byte

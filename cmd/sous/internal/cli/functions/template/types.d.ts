@@ -351,10 +351,14 @@ interface ScheduledEvent {
   readonly type: "scheduled";
   /** The time of the tick, in milliseconds since 1970. */
   readonly scheduledTime: number;
+  /** The cron expression of the schedule; undefined if it has an interval. */
+  readonly cron: string | undefined;
   /** The name of the schedule. */
   readonly schedule: string;
   /** The event of the schedule. */
   readonly event: any;
+  /** Makes this attempt the last one, also if it fails. */
+  noRetry(): void;
 }
 
 interface MessageBatch<Body = any> {
