@@ -9,6 +9,8 @@
 //	many.go       cold starts, a thousand functions, concurrent fetches
 //	instances.go  hello in an instance against a fresh scope for each activation
 //	packages.go   a function of packages from npm against hello
+//	streams.go    streamed answers
+//	cryptography.go  crypto.subtle against Go's own cryptography
 //	growth.go     throughput with many stored records; disk.go: their bytes
 //	queue.go      the job queue against asynq; queue_http.go: over HTTP
 //	schedules.go  the cost and the lag of the ticker
@@ -71,6 +73,8 @@ var benchmarks = []benchmark{
 	{"fetch", parallelFetch},
 	{"instances", instances},
 	{"packages", packages},
+	{"streams", streams},
+	{"crypto", cryptography},
 	{"growth", growth},
 	{"disk", disk},
 	{"queue", queueBench},
