@@ -77,11 +77,25 @@ func getEncoded(t *testing.T, client *http.Client, url, encoding string) (*http.
 	if got := answer.Header.Get("Content-Encoding"); got != "gzip" {
 		t.Fatalf("Content-Encoding: got %q, want gzip", got)
 	}
-	body, err := gzip.NewReader(answer.Body)
-	if err != nil {
-		t.Fatalf("gzip.NewReader: %v", err)
+	return answer, &unzipped{body: answer.Body}
+}
+
+// unzipped is a body that is decompressed. Its first Read reads the head of the compressed
+// form, which an answer that is cut may lack.
+type unzipped struct {
+	body io.Reader
+	text *gzip.Reader // nil before the first Read
+}
+
+func (u *unzipped) Read(p []byte) (int, error) {
+	if u.text == nil {
+		text, err := gzip.NewReader(u.body)
+		if err != nil {
+			return 0, fmt.Errorf("the head of gzip: %w", err)
+		}
+		u.text = text
 	}
-	return answer, body
+	return u.text.Read(p)
 }
 
 // TestThousandSlowReaders: a thousand clients ask for endless answers and read nothing. As
