@@ -98,7 +98,6 @@ const (
 	CodeHostFetchBlocked    Code = "CS_RUNTIME_FETCH_BLOCKED"
 	CodeHostFetchFailed     Code = "CS_RUNTIME_FETCH_FAILED"
 	CodeHostFetchTimeout    Code = "CS_RUNTIME_FETCH_TIMEOUT"
-	CodeHostFetchTooLarge   Code = "CS_RUNTIME_FETCH_TOO_LARGE"
 
 	CodeHostSecretNotFound    Code = "CS_RUNTIME_SECRET_NOT_FOUND"
 	CodeHostSecretUnavailable Code = "CS_RUNTIME_SECRET_UNAVAILABLE"

@@ -16,7 +16,6 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"github.com/codesous/sous/api"
-	"github.com/codesous/sous/invoker/sandbox"
 	"github.com/codesous/sous/invoker/sandbox/wire"
 	"github.com/codesous/sous/tracing"
 )
@@ -24,9 +23,12 @@ import (
 // Bounds of an exchange. Those of its bodies are in package wire.
 const (
 	maxFetchRedirects = 20 // the fetch standard's
-	// smallReply is the size of a reply, in bytes, from which a call reserves its room
-	// (see sandbox.ReserveReply).
+	// smallReply is the size of a reply, in bytes, up to which a call reserves no room (see
+	// sandbox.ReserveReply). It is the largest part of a body.
 	smallReply = 256 << 10
+	// bodyGrace is how long a response whose length is unknown waits for the end of its
+	// body. Most small ones are whole then, and cost one call.
+	bodyGrace = 2 * time.Millisecond
 )
 
 // fetchCalls serves fetch and cs.http.fetch. An exchange passes two independent checks: the
@@ -44,7 +46,12 @@ func newFetchCalls(allow []netip.Prefix, resolver *net.Resolver) *fetchCalls {
 }
 
 func (c *fetchCalls) calls() map[string]call {
-	return map[string]call{wire.Fetch.Name: handle(wire.Fetch, c.permit, c.fetch)}
+	return map[string]call{
+		wire.Fetch.Name: handle(wire.Fetch, c.permit, c.fetch),
+		// The exchange was permitted when it began.
+		wire.BodyRead.Name:   handle(wire.BodyRead, free, c.read),
+		wire.BodyCancel.Name: handle(wire.BodyCancel, free, c.cancel),
+	}
 }
 
 // permit checks the first host; redirects check each further one.
@@ -64,21 +71,23 @@ func permitHost(s *Scope, u *url.URL) string {
 	return `{"http": {"allowHosts": [` + quoted(u.Host) + `]}}`
 }
 
-// fetch performs an exchange and returns the response with its whole body. It is bounded by
-// ctx, the activation, and by the timeout that the capability sets. The request carries the
-// trace of the activation unless the script set a traceparent. A status of 400 or more is
-// no error.
+// fetch performs an exchange and returns the response with its body, if that arrives at once,
+// or else with its beginning: the rest is read by BodyRead. The exchange, with the body, is
+// bounded by ctx, the activation, and by the timeout that the capability sets. The request
+// carries the trace of the activation unless the script set a traceparent. A status of 400 or
+// more is no error.
 //
-// Errors: CodeHostInvalidArgument for a malformed request, CodeHostFetchBlocked for an
-// address that the guard refuses, CodeRuntimeCapabilityDenied for a redirect to another
-// host than the declared ones, CodeHostFetchTooLarge, CodeHostFetchTimeout, and
-// CodeHostFetchFailed for everything else.
+// Errors: CodeHostInvalidArgument for a malformed request and for more than
+// wire.MaxOpenConnections, CodeHostFetchBlocked for an address that the guard refuses,
+// CodeRuntimeCapabilityDenied for a redirect to another host than the declared ones,
+// CodeHostFetchTimeout, and CodeHostFetchFailed for everything else.
 func (c *fetchCalls) fetch(ctx context.Context, s *Scope, a wire.FetchRequest, body []byte) (out wire.FetchResponse, got []byte, err error) {
-	if allowed := s.Capabilities.HTTP; allowed != nil && allowed.TimeoutMS > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, time.Duration(allowed.TimeoutMS)*time.Millisecond)
-		defer cancel()
-	}
+	ctx, cancel := exchangeContext(ctx, s)
+	defer func() {
+		if out.Body == 0 {
+			cancel()
+		}
+	}()
 	req, err := newFetchRequest(ctx, a, body)
 	if err != nil {
 		return out, nil, err
@@ -95,42 +104,69 @@ func (c *fetchCalls) fetch(ctx context.Context, s *Scope, a wire.FetchRequest, b
 	if err != nil {
 		return out, nil, fetchError(ctx, err)
 	}
-	defer func() { _ = resp.Body.Close() }() // the body has been read or given up
-	got, err = readBody(ctx, resp)
+	out = fetchResponse(resp, redirected)
+	if resp.ContentLength >= 0 && resp.ContentLength <= smallReply {
+		defer func() { _ = resp.Body.Close() }() // the body has been read or given up
+		got, err = io.ReadAll(resp.Body)
+		if err != nil {
+			return out, nil, fetchError(ctx, err)
+		}
+		return out, got, nil
+	}
+	in := newIncoming(ctx, resp.Body, cancel)
+	got, end, err := in.first(bodyGrace)
 	if err != nil {
+		in.close()
+		return out, nil, fetchError(ctx, err)
+	}
+	if end {
+		return out, got, nil
+	}
+	out.Body, err = s.connections.add(in)
+	if err != nil {
+		in.close()
 		return out, nil, err
 	}
-	return fetchResponse(resp, redirected), got, nil
+	return out, got, nil
 }
 
-// readBody reads a response. It reads the first smallReply bytes without asking; the rest
-// waits until the activation has room, so that a function that does not take its replies
-// cannot fill this process with large ones. A response without a Content-Length reserves
-// the largest size, 6 MiB.
-func readBody(ctx context.Context, resp *http.Response) ([]byte, error) {
-	got, err := io.ReadAll(io.LimitReader(resp.Body, smallReply))
+// exchangeContext returns ctx with the timeout that the capability sets.
+func exchangeContext(ctx context.Context, s *Scope) (context.Context, context.CancelFunc) {
+	if allowed := s.Capabilities.HTTP; allowed != nil && allowed.TimeoutMS > 0 {
+		return context.WithTimeout(ctx, time.Duration(allowed.TimeoutMS)*time.Millisecond)
+	}
+	return context.WithCancel(ctx)
+}
+
+// read waits for the next part of a body. Errors: CodeHostInvalidArgument for a handle that
+// the activation does not hold or that another call reads, those of an exchange.
+func (*fetchCalls) read(ctx context.Context, s *Scope, h wire.Handle, _ []byte) (out wire.BodyPart, part []byte, err error) {
+	in, ok := s.connections.get(h.ID).(*incoming)
+	if !ok {
+		return out, nil, invalid("the response is closed")
+	}
+	if !in.reading.TryLock() {
+		return out, nil, invalid("another call reads the response")
+	}
+	defer in.reading.Unlock()
+	part, out.End, err = in.next(ctx)
 	if err != nil {
-		return nil, fetchError(ctx, err)
+		err = fetchError(in.ctx, err) // before close ends in.ctx
 	}
-	if len(got) < smallReply {
-		return got, nil
+	if err != nil || out.End {
+		s.connections.remove(h.ID)
+		in.close()
 	}
-	room := int64(wire.MaxFetchResponseBytes)
-	if resp.ContentLength >= 0 {
-		room = min(room, resp.ContentLength)
+	return out, part, err
+}
+
+// cancel ends the exchange of a response. One that has ended is no error.
+func (*fetchCalls) cancel(_ context.Context, s *Scope, h wire.Handle, _ []byte) (out wire.None, reply []byte, err error) {
+	if in, ok := s.connections.get(h.ID).(*incoming); ok {
+		s.connections.remove(h.ID)
+		in.close()
 	}
-	if err := sandbox.ReserveReply(ctx, room); err != nil {
-		return nil, fetchError(ctx, err)
-	}
-	rest, err := io.ReadAll(io.LimitReader(resp.Body, wire.MaxFetchResponseBytes+1-smallReply))
-	if err != nil {
-		return nil, fetchError(ctx, err)
-	}
-	got = append(got, rest...)
-	if len(got) > wire.MaxFetchResponseBytes {
-		return nil, api.Errorf(api.CodeHostFetchTooLarge, "the response is larger than %d bytes", wire.MaxFetchResponseBytes)
-	}
-	return got, nil
+	return out, nil, nil
 }
 
 // newFetchRequest makes the request, with its limits checked again. Headers that the

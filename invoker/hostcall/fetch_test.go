@@ -241,10 +241,32 @@ func TestFetchLimits(t *testing.T) {
 	})
 	defer close(release)
 	h := newFetchCalls(loopback, nil)
-	if _, _, err := do(t, h, httpScope("*:*"), wire.FetchRequest{URL: srv.URL + "/big"}, ""); api.ErrorCode(err) != api.CodeHostFetchTooLarge {
-		t.Errorf("8 MiB: %v", err)
-	}
 	s := httpScope("*:*")
+	r, first, err := do(t, h, s, wire.FetchRequest{URL: srv.URL + "/big"}, "")
+	if err != nil || len(first) > smallReply || r.Body == 0 {
+		t.Fatalf("8 MiB: got %d bytes and the rest as %d, %v, want at most %d and a rest", len(first), r.Body, err, smallReply)
+	}
+	total := len(first)
+	for end := false; !end; {
+		part, data, err := h.read(t.Context(), s, wire.Handle{ID: r.Body}, nil)
+		if err != nil || len(data) > smallReply {
+			t.Fatalf("8 MiB: got a part of %d bytes, %v, want at most %d", len(data), err, smallReply)
+		}
+		total += len(data)
+		end = part.End
+	}
+	if total != 8<<20 {
+		t.Errorf("8 MiB: got %d bytes, want %d", total, 8<<20)
+	}
+	for name, other := range map[string]*Scope{"after its end": s, "of another activation": httpScope("*:*")} {
+		if _, _, err := h.read(t.Context(), other, wire.Handle{ID: r.Body}, nil); api.ErrorCode(err) != api.CodeHostInvalidArgument {
+			t.Errorf("a body %s: got %v, want %s", name, err, api.CodeHostInvalidArgument)
+		}
+		if _, _, err := h.cancel(t.Context(), other, wire.Handle{ID: r.Body}, nil); err != nil {
+			t.Errorf("cancel of a body %s: got %v, want none", name, err)
+		}
+	}
+	s = httpScope("*:*")
 	s.Capabilities.HTTP.TimeoutMS = 30
 	if _, _, err := do(t, h, s, wire.FetchRequest{URL: srv.URL + "/slow"}, ""); api.ErrorCode(err) != api.CodeHostFetchTimeout {
 		t.Errorf("capability's timeout: %v", err)

@@ -30,7 +30,8 @@ type Scope struct {
 	// Secrets reads the secrets that the version names; nil if it names none.
 	Secrets Secrets
 
-	install installGrant
+	install     installGrant
+	connections connections
 }
 
 // Record is the activation's record in the store: the engine's visibility. A nil Record is

@@ -8,8 +8,8 @@ import (
 )
 
 // fetch asks the host for an exchange (https://fetch.spec.whatwg.org/#fetch-method). The
-// host answers when the whole response has arrived; it decides on capabilities, redirects
-// and addresses (hostcall/fetch.go). A failure of the exchange rejects with an error that
+// host answers with the head of the response and what of its body arrives at once; it decides
+// on capabilities, redirects and addresses (hostcall/fetch.go). A failure of the exchange rejects with an error that
 // has a code, not with a TypeError:
 //
 //	const r = await fetch("https://api.example.com/v1/items", {method: "POST", body: "{}"});
@@ -55,7 +55,9 @@ func (r *realm) bodyTooLong() goja.Value {
 
 // exchange sends a request whose body is whole.
 func (r *realm) exchange(head wire.FetchRequest, body []byte, signal *abortSignal) *deferred {
-	d, id := r.call(wire.Fetch.Name, head, body, r.fetched)
+	d, id := r.call(wire.Fetch.Name, head, body, func(head, blob []byte) goja.Value {
+		return r.fetched(head, blob, signal)
+	})
 	if signal != nil {
 		// The exchange continues in the parent; its reply is dropped.
 		signal.then = append(signal.then, func(reason goja.Value) {
@@ -65,4 +67,30 @@ func (r *realm) exchange(head wire.FetchRequest, body []byte, signal *abortSigna
 		})
 	}
 	return d
+}
+
+// incomingBody returns the stream of a body of which the host holds the rest, and of which
+// first has arrived. Each read of a script that finds nothing is a call of the host, so a
+// script that does not read makes the server on the other side wait.
+func (r *realm) incomingBody(h wire.Handle, first []byte, signal *abortSignal) *goja.Object {
+	next := r.newFunction("", 0, func(goja.FunctionCall) goja.Value {
+		return r.promised(func() *deferred {
+			return send(r, wire.BodyRead, h, nil, func(part wire.BodyPart, data []byte) goja.Value {
+				return r.vm.NewArray(r.newBytes(data), part.End)
+			})
+		})
+	})
+	stop := r.newFunction("", 0, func(goja.FunctionCall) goja.Value {
+		return r.promised(func() *deferred { return sendOnly(r, wire.BodyCancel, h, nil) })
+	})
+	made := r.callBuiltin("internal/webstreams", "incomingBody", r.newBytes(first), next, stop).(*goja.Object)
+	stream, fail := made.Get("0").(*goja.Object), made.Get("1")
+	if signal != nil {
+		abort, _ := goja.AssertFunction(fail)
+		signal.then = append(signal.then, func(reason goja.Value) {
+			_, err := abort(goja.Undefined(), reason)
+			must(err)
+		})
+	}
+	return stream
 }

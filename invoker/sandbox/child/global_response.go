@@ -122,12 +122,16 @@ func redirect(r *realm, call goja.FunctionCall) goja.Value {
 }
 
 // fetched makes the Response of the host's answer: head is a wire.FetchResponse, blob the
-// body.
-func (r *realm) fetched(head, blob []byte) goja.Value {
+// body or its beginning. The rest of the body ends with the signal, which may be nil.
+func (r *realm) fetched(head, blob []byte, signal *abortSignal) goja.Value {
 	var reply wire.FetchResponse
 	r.decode(head, &reply)
+	content := &body{data: blob}
+	if reply.Body != 0 {
+		content = &body{flowing: true, stream: r.incomingBody(wire.Handle{ID: reply.Body}, blob, signal)}
+	}
 	p := &response{
-		body: &body{data: blob}, headers: &headers{}, kind: "basic",
+		body: content, headers: &headers{}, kind: "basic",
 		status: reply.Status, statusText: reply.StatusText, url: reply.URL, redirected: reply.Redirected,
 	}
 	for _, h := range reply.Headers {

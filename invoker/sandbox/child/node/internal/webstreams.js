@@ -42,6 +42,40 @@ function streamOfWhole(data) {
 
 const partOfBlob = 65536;
 
+// incomingBody makes the stream of a body that arrives in parts. next returns a promise of the
+// next part and of whether it is the last one; stop ends the exchange. It returns the stream
+// and a function that fails it.
+function incomingBody(first, next, stop) {
+  let ended = false;
+  const part = (data, last) => {
+    ended = last;
+    if (data.length > 0) bytes.enqueue(s.controller, viewOf(data));
+    if (!last) return;
+    bytes.close(s.controller);
+    if (s.controller.pending.length > 0) bytes.respond(s.controller, 0);
+  };
+  const s = create({
+    pull: () => attempt(() => {
+      if (first.length === 0) return react(next(), (answer) => { if (!ended) part(answer[0], answer[1]); });
+      const data = first;
+      first = new Uint8Array(0);
+      return part(data, false);
+    }),
+    cancel: () => attempt(() => {
+      if (ended) return undefined;
+      ended = true;
+      return stop();
+    }),
+  }, { mark: 0, bytes: true });
+  const fail = (reason) => {
+    if (ended) return;
+    ended = true;
+    handled(stop());
+    bytes.fail(s.controller, reason);
+  };
+  return [s.object, fail];
+}
+
 // bodyOfStream returns what is the body of another message: the bytes of a stream that
 // bodyStream made, which it takes, or the stream.
 function bodyOfStream(stream) {
@@ -116,7 +150,7 @@ function cancelWhole(stream, reason) { handled(streams.cancel(stateOf(stream), r
 const { set, subarray } = Object.getPrototypeOf(Uint8Array.prototype);
 
 module.exports = {
-  bodyStream, streamOfWhole, bodyOfStream, streamOfBytes, readWhole, cancelWhole, isReadable,
+  bodyStream, incomingBody, streamOfWhole, bodyOfStream, streamOfBytes, readWhole, cancelWhole, isReadable,
   tee: (stream) => teeStates(stateOf(stream)).map((s) => s.object),
   isDisturbed: (stream) => stateOf(stream).disturbed, isLocked: (stream) => stateOf(stream).reader !== undefined,
 };
