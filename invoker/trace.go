@@ -9,7 +9,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/invoker/hostcall"
-	"github.com/codesous/sous/invoker/sandbox/wire"
+	"github.com/codesous/sous/invoker/sandbox/wire/network"
 	"github.com/codesous/sous/storage/activations"
 	"github.com/codesous/sous/tracing"
 )
@@ -62,7 +62,7 @@ func (i *Invoker) traceHost(ctx context.Context, s *hostcall.Scope, name string,
 	switch {
 	case !i.host.Knows(name):
 		title = "unknown" // a sandbox may send any name, and each would be a span name
-	case name == wire.Fetch.Name:
+	case name == network.Fetch.Name:
 		kind = trace.SpanKindClient
 	}
 	ctx, span := i.tracer.Start(ctx, title, trace.WithSpanKind(kind))

@@ -4,7 +4,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/codesous/sous/invoker/sandbox/wire"
+	"github.com/codesous/sous/invoker/sandbox/wire/network"
 )
 
 // connection is a response or a socket that an activation holds open. Its ctx is one of the
@@ -22,12 +22,12 @@ type connections struct {
 var lastConnection atomic.Uint64
 
 // add keeps c and returns its handle. Error: CodeHostInvalidArgument if there are
-// wire.MaxOpenConnections.
+// network.MaxOpenConnections.
 func (c *connections) add(one connection) (uint64, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.open) >= wire.MaxOpenConnections {
-		return 0, invalid("more than %d responses and sockets are open: read or cancel the bodies, close the sockets", wire.MaxOpenConnections)
+	if len(c.open) >= network.MaxOpenConnections {
+		return 0, invalid("more than %d responses and sockets are open: read or cancel the bodies, close the sockets", network.MaxOpenConnections)
 	}
 	if c.open == nil {
 		c.open = map[uint64]connection{}

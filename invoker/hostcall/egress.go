@@ -135,6 +135,15 @@ func (e *egress) transport(resolver *net.Resolver) *http.Transport {
 	}
 }
 
+// socketTransport is transport for the handshakes of WebSocket, which are those of HTTP/1.1.
+func (e *egress) socketTransport(resolver *net.Resolver) *http.Transport {
+	t := e.transport(resolver)
+	t.ForceAttemptHTTP2 = false
+	t.Protocols = new(http.Protocols)
+	t.Protocols.SetHTTP1(true)
+	return t
+}
+
 // hostAllowed matches u against patterns: "host", "*.domain" (its subdomains), "*" (any),
 // each with an optional ":port"; without one, the scheme's own port is meant.
 //

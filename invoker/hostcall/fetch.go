@@ -17,6 +17,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/invoker/sandbox/wire"
+	"github.com/codesous/sous/invoker/sandbox/wire/network"
 	"github.com/codesous/sous/tracing"
 )
 
@@ -45,17 +46,22 @@ func newFetchCalls(allow []netip.Prefix, resolver *net.Resolver) *fetchCalls {
 	return &fetchCalls{transport: (&egress{allow: allow, own: net.InterfaceAddrs}).transport(resolver)}
 }
 
+// newSocketCalls returns the calls of WebSocket, behind a guard like that of newFetchCalls.
+func newSocketCalls(allow []netip.Prefix, resolver *net.Resolver) *socketCalls {
+	return &socketCalls{transport: (&egress{allow: allow, own: net.InterfaceAddrs}).socketTransport(resolver)}
+}
+
 func (c *fetchCalls) calls() map[string]call {
 	return map[string]call{
-		wire.Fetch.Name: handle(wire.Fetch, c.permit, c.fetch),
+		network.Fetch.Name: handle(network.Fetch, c.permit, c.fetch),
 		// The exchange was permitted when it began.
-		wire.BodyRead.Name:   handle(wire.BodyRead, free, c.read),
-		wire.BodyCancel.Name: handle(wire.BodyCancel, free, c.cancel),
+		network.BodyRead.Name:   handle(network.BodyRead, free, c.read),
+		network.BodyCancel.Name: handle(network.BodyCancel, free, c.cancel),
 	}
 }
 
 // permit checks the first host; redirects check each further one.
-func (*fetchCalls) permit(s *Scope, a wire.FetchRequest) string {
+func (*fetchCalls) permit(s *Scope, a network.FetchRequest) string {
 	u, err := url.Parse(a.URL)
 	if err != nil || u.Host == "" {
 		return "" // fetch refuses the URL itself, with a better reason
@@ -78,10 +84,10 @@ func permitHost(s *Scope, u *url.URL) string {
 // more is no error.
 //
 // Errors: CodeHostInvalidArgument for a malformed request and for more than
-// wire.MaxOpenConnections, CodeHostFetchBlocked for an address that the guard refuses,
+// network.MaxOpenConnections, CodeHostFetchBlocked for an address that the guard refuses,
 // CodeRuntimeCapabilityDenied for a redirect to another host than the declared ones,
 // CodeHostFetchTimeout, and CodeHostFetchFailed for everything else.
-func (c *fetchCalls) fetch(ctx context.Context, s *Scope, a wire.FetchRequest, body []byte) (out wire.FetchResponse, got []byte, err error) {
+func (c *fetchCalls) fetch(ctx context.Context, s *Scope, a network.FetchRequest, body []byte) (out network.FetchResponse, got []byte, err error) {
 	ctx, cancel := exchangeContext(ctx, s)
 	defer func() {
 		if out.Body == 0 {
@@ -140,7 +146,7 @@ func exchangeContext(ctx context.Context, s *Scope) (context.Context, context.Ca
 
 // read waits for the next part of a body. Errors: CodeHostInvalidArgument for a handle that
 // the activation does not hold or that another call reads, those of an exchange.
-func (*fetchCalls) read(ctx context.Context, s *Scope, h wire.Handle, _ []byte) (out wire.BodyPart, part []byte, err error) {
+func (*fetchCalls) read(ctx context.Context, s *Scope, h network.Handle, _ []byte) (out network.BodyPart, part []byte, err error) {
 	in, ok := s.connections.get(h.ID).(*incoming)
 	if !ok {
 		return out, nil, invalid("the response is closed")
@@ -161,7 +167,7 @@ func (*fetchCalls) read(ctx context.Context, s *Scope, h wire.Handle, _ []byte) 
 }
 
 // cancel ends the exchange of a response. One that has ended is no error.
-func (*fetchCalls) cancel(_ context.Context, s *Scope, h wire.Handle, _ []byte) (out wire.None, reply []byte, err error) {
+func (*fetchCalls) cancel(_ context.Context, s *Scope, h network.Handle, _ []byte) (out wire.None, reply []byte, err error) {
 	if in, ok := s.connections.get(h.ID).(*incoming); ok {
 		s.connections.remove(h.ID)
 		in.close()
@@ -172,17 +178,17 @@ func (*fetchCalls) cancel(_ context.Context, s *Scope, h wire.Handle, _ []byte) 
 // newFetchRequest makes the request, with its limits checked again. Headers that the
 // transport sets are ignored, as in browsers; several values of another header keep their
 // order. Errors: CodeHostInvalidArgument.
-func newFetchRequest(ctx context.Context, a wire.FetchRequest, body []byte) (*http.Request, error) {
+func newFetchRequest(ctx context.Context, a network.FetchRequest, body []byte) (*http.Request, error) {
 	u, err := url.Parse(a.URL)
 	switch {
 	case err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https"):
 		return nil, invalid("fetch needs an absolute http or https URL")
 	case u.User != nil:
 		return nil, invalid("fetch refuses a URL with credentials; send an authorization header")
-	case len(body) > wire.MaxFetchRequestBytes:
-		return nil, invalid("a request body is at most %d bytes", wire.MaxFetchRequestBytes)
-	case len(a.Headers) > wire.MaxFetchHeaders:
-		return nil, invalid("a request has at most %d headers", wire.MaxFetchHeaders)
+	case len(body) > network.MaxFetchRequestBytes:
+		return nil, invalid("a request body is at most %d bytes", network.MaxFetchRequestBytes)
+	case len(a.Headers) > network.MaxFetchHeaders:
+		return nil, invalid("a request has at most %d headers", network.MaxFetchHeaders)
 	}
 	u.Fragment = ""
 	var reader io.Reader
@@ -296,8 +302,8 @@ func fetchError(ctx context.Context, err error) error {
 // fetchResponse returns the head of a response. Names of headers are in lower case; several
 // values of one name stay separate pairs, as Set-Cookie needs. The order of names is not
 // kept.
-func fetchResponse(resp *http.Response, redirected bool) wire.FetchResponse {
-	r := wire.FetchResponse{
+func fetchResponse(resp *http.Response, redirected bool) network.FetchResponse {
+	r := network.FetchResponse{
 		Status:     resp.StatusCode,
 		StatusText: strings.TrimSpace(strings.TrimPrefix(resp.Status, fmt.Sprint(resp.StatusCode))),
 		URL:        resp.Request.URL.String(),

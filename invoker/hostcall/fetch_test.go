@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/codesous/sous/api"
-	"github.com/codesous/sous/invoker/sandbox/wire"
+	"github.com/codesous/sous/invoker/sandbox/wire/network"
 )
 
 var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
@@ -30,11 +30,11 @@ func httpScope(hosts ...string) *Scope {
 	return &Scope{Capabilities: api.Capabilities{HTTP: &api.HTTPCapability{AllowHosts: hosts}}}
 }
 
-func do(t *testing.T, h *fetchCalls, s *Scope, a wire.FetchRequest, body string) (wire.FetchResponse, string, error) {
+func do(t *testing.T, h *fetchCalls, s *Scope, a network.FetchRequest, body string) (network.FetchResponse, string, error) {
 	t.Helper()
 	r, got, err := h.fetch(t.Context(), s, a, []byte(body))
 	if err != nil {
-		return wire.FetchResponse{}, "", err
+		return network.FetchResponse{}, "", err
 	}
 	return r, string(got), nil
 }
@@ -50,7 +50,7 @@ func TestFetchExchanges(t *testing.T) {
 		_, _ = fmt.Fprint(w, buf) // the client reads it
 	})
 	h := newFetchCalls(loopback, nil)
-	args := wire.FetchRequest{
+	args := network.FetchRequest{
 		URL: srv.URL + "/p?q=1#frag", Method: "PUT",
 		Headers: [][2]string{{"x-in", "yes"}, {"Host", "evil.example"}, {"connection", "upgrade"}},
 	}
@@ -84,26 +84,26 @@ func TestFetchRefuses(t *testing.T) {
 		inside.URL, "http://localhost" + port, "http://[::ffff:127.0.0.1]" + port, "http://0.0.0.0" + port,
 		"http://169.254.169.254/latest/meta-data/", "http://[::1]" + port,
 	} {
-		_, _, err := do(t, h, httpScope("*:*"), wire.FetchRequest{URL: u}, "")
+		_, _, err := do(t, h, httpScope("*:*"), network.FetchRequest{URL: u}, "")
 		if api.ErrorCode(err) != api.CodeHostFetchBlocked {
 			t.Errorf("fetch %s: %v, want %s", u, err, api.CodeHostFetchBlocked)
 		}
 	}
 	for _, u := range []string{"", "/relative", "file:///etc/passwd", "ftp://example.com/", "http://", "http://u:p@example.com/", "http://a\x00b/"} {
-		_, _, err := do(t, h, &Scope{}, wire.FetchRequest{URL: u}, "")
+		_, _, err := do(t, h, &Scope{}, network.FetchRequest{URL: u}, "")
 		if api.ErrorCode(err) != api.CodeHostInvalidArgument {
 			t.Errorf("fetch %q: %v, want %s", u, err, api.CodeHostInvalidArgument)
 		}
 	}
 	for name, tt := range map[string]struct {
-		args wire.FetchRequest
+		args network.FetchRequest
 		body string
 	}{
-		"a header with a line break": {args: wire.FetchRequest{Headers: [][2]string{{"x", "a\r\nb: c"}}}},
-		"a header's name with one":   {args: wire.FetchRequest{Headers: [][2]string{{"x\r\nb", "c"}}}},
-		"a method with one":          {args: wire.FetchRequest{Method: "GET / HTTP/1.1\r\nx:"}},
-		"too many headers":           {args: wire.FetchRequest{Headers: slices.Repeat([][2]string{{"x", "y"}}, wire.MaxFetchHeaders+1)}},
-		"too large a body":           {args: wire.FetchRequest{Method: "POST"}, body: strings.Repeat("x", wire.MaxFetchRequestBytes+1)},
+		"a header with a line break": {args: network.FetchRequest{Headers: [][2]string{{"x", "a\r\nb: c"}}}},
+		"a header's name with one":   {args: network.FetchRequest{Headers: [][2]string{{"x\r\nb", "c"}}}},
+		"a method with one":          {args: network.FetchRequest{Method: "GET / HTTP/1.1\r\nx:"}},
+		"too many headers":           {args: network.FetchRequest{Headers: slices.Repeat([][2]string{{"x", "y"}}, network.MaxFetchHeaders+1)}},
+		"too large a body":           {args: network.FetchRequest{Method: "POST"}, body: strings.Repeat("x", network.MaxFetchRequestBytes+1)},
 	} {
 		tt.args.URL = inside.URL // which the guard would refuse
 		if _, _, err := do(t, h, httpScope("*:*"), tt.args, tt.body); api.ErrorCode(err) != api.CodeHostInvalidArgument {
@@ -122,7 +122,7 @@ func TestFetchRefusesRebinding(t *testing.T) {
 		return netip.MustParseAddr("127.0.0.1")
 	})
 	h := newFetchCalls(nil, resolver)
-	_, _, err := do(t, h, httpScope("*"), wire.FetchRequest{URL: "http://rebind.example/"}, "")
+	_, _, err := do(t, h, httpScope("*"), network.FetchRequest{URL: "http://rebind.example/"}, "")
 	if api.ErrorCode(err) != api.CodeHostFetchBlocked {
 		t.Fatalf("%v, want %s", err, api.CodeHostFetchBlocked)
 	}
@@ -151,24 +151,24 @@ func TestFetchRedirects(t *testing.T) {
 	h := newFetchCalls(loopback, nil)
 	frontHost, targetHost := strings.TrimPrefix(front.URL, "http://"), strings.TrimPrefix(target.URL, "http://")
 
-	reply, body, err := do(t, h, httpScope(frontHost, targetHost), wire.FetchRequest{URL: front.URL + "/go"}, "")
+	reply, body, err := do(t, h, httpScope(frontHost, targetHost), network.FetchRequest{URL: front.URL + "/go"}, "")
 	if err != nil || !reply.Redirected || reply.URL != target.URL+"/end" || !strings.HasPrefix(body, "at /end") {
 		t.Errorf("follow: %+v %q %v", reply, body, err)
 	}
-	reply, _, err = do(t, h, httpScope(frontHost), wire.FetchRequest{URL: front.URL + "/go", Redirect: "manual"}, "")
+	reply, _, err = do(t, h, httpScope(frontHost), network.FetchRequest{URL: front.URL + "/go", Redirect: "manual"}, "")
 	if err != nil || reply.Status != http.StatusFound || reply.Redirected {
 		t.Errorf("manual: %+v %v", reply, err)
 	}
 	for name, tt := range map[string]struct {
 		scope *Scope
-		args  wire.FetchRequest
+		args  network.FetchRequest
 		want  api.Code
 	}{
-		"error":                {httpScope("*:*"), wire.FetchRequest{URL: front.URL + "/go", Redirect: "error"}, api.CodeHostFetchFailed},
-		"to a host not listed": {httpScope(frontHost), wire.FetchRequest{URL: front.URL + "/go"}, api.CodeRuntimeCapabilityDenied},
-		"to metadata":          {httpScope("*:*"), wire.FetchRequest{URL: front.URL + "/meta"}, api.CodeHostFetchBlocked},
-		"to a file":            {httpScope("*:*"), wire.FetchRequest{URL: front.URL + "/file"}, api.CodeHostFetchFailed},
-		"in a loop":            {httpScope("*:*"), wire.FetchRequest{URL: front.URL + "/loop"}, api.CodeHostFetchFailed},
+		"error":                {httpScope("*:*"), network.FetchRequest{URL: front.URL + "/go", Redirect: "error"}, api.CodeHostFetchFailed},
+		"to a host not listed": {httpScope(frontHost), network.FetchRequest{URL: front.URL + "/go"}, api.CodeRuntimeCapabilityDenied},
+		"to metadata":          {httpScope("*:*"), network.FetchRequest{URL: front.URL + "/meta"}, api.CodeHostFetchBlocked},
+		"to a file":            {httpScope("*:*"), network.FetchRequest{URL: front.URL + "/file"}, api.CodeHostFetchFailed},
+		"in a loop":            {httpScope("*:*"), network.FetchRequest{URL: front.URL + "/loop"}, api.CodeHostFetchFailed},
 	} {
 		if _, _, err := do(t, h, tt.scope, tt.args, ""); api.ErrorCode(err) != tt.want {
 			t.Errorf("%s: %v, want %s", name, err, tt.want)
@@ -214,7 +214,7 @@ func TestFetchRedirectsKeepCredentials(t *testing.T) {
 		{"/back?token=s", secrets, `"" "" "" "k"`},
 		{"/away", [][2]string{{"referer", "http://own.example/"}}, `"" "" "http://own.example/" ""`},
 	} {
-		_, body, err := do(t, h, httpScope("*:*"), wire.FetchRequest{URL: home.URL + tt.path, Headers: tt.headers}, "")
+		_, body, err := do(t, h, httpScope("*:*"), network.FetchRequest{URL: home.URL + tt.path, Headers: tt.headers}, "")
 		if err != nil || body != tt.want {
 			t.Errorf("%s: the server saw %s, want %s (%v)", tt.path, body, tt.want, err)
 		}
@@ -242,13 +242,13 @@ func TestFetchLimits(t *testing.T) {
 	defer close(release)
 	h := newFetchCalls(loopback, nil)
 	s := httpScope("*:*")
-	r, first, err := do(t, h, s, wire.FetchRequest{URL: srv.URL + "/big"}, "")
+	r, first, err := do(t, h, s, network.FetchRequest{URL: srv.URL + "/big"}, "")
 	if err != nil || len(first) > smallReply || r.Body == 0 {
 		t.Fatalf("8 MiB: got %d bytes and the rest as %d, %v, want at most %d and a rest", len(first), r.Body, err, smallReply)
 	}
 	total := len(first)
 	for end := false; !end; {
-		part, data, err := h.read(t.Context(), s, wire.Handle{ID: r.Body}, nil)
+		part, data, err := h.read(t.Context(), s, network.Handle{ID: r.Body}, nil)
 		if err != nil || len(data) > smallReply {
 			t.Fatalf("8 MiB: got a part of %d bytes, %v, want at most %d", len(data), err, smallReply)
 		}
@@ -259,21 +259,21 @@ func TestFetchLimits(t *testing.T) {
 		t.Errorf("8 MiB: got %d bytes, want %d", total, 8<<20)
 	}
 	for name, other := range map[string]*Scope{"after its end": s, "of another activation": httpScope("*:*")} {
-		if _, _, err := h.read(t.Context(), other, wire.Handle{ID: r.Body}, nil); api.ErrorCode(err) != api.CodeHostInvalidArgument {
+		if _, _, err := h.read(t.Context(), other, network.Handle{ID: r.Body}, nil); api.ErrorCode(err) != api.CodeHostInvalidArgument {
 			t.Errorf("a body %s: got %v, want %s", name, err, api.CodeHostInvalidArgument)
 		}
-		if _, _, err := h.cancel(t.Context(), other, wire.Handle{ID: r.Body}, nil); err != nil {
+		if _, _, err := h.cancel(t.Context(), other, network.Handle{ID: r.Body}, nil); err != nil {
 			t.Errorf("cancel of a body %s: got %v, want none", name, err)
 		}
 	}
 	s = httpScope("*:*")
 	s.Capabilities.HTTP.TimeoutMS = 30
-	if _, _, err := do(t, h, s, wire.FetchRequest{URL: srv.URL + "/slow"}, ""); api.ErrorCode(err) != api.CodeHostFetchTimeout {
+	if _, _, err := do(t, h, s, network.FetchRequest{URL: srv.URL + "/slow"}, ""); api.ErrorCode(err) != api.CodeHostFetchTimeout {
 		t.Errorf("capability's timeout: %v", err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
 	defer cancel()
-	if _, _, err := h.fetch(ctx, httpScope("*:*"), wire.FetchRequest{URL: srv.URL + "/slow"}, nil); api.ErrorCode(err) != api.CodeHostFetchTimeout {
+	if _, _, err := h.fetch(ctx, httpScope("*:*"), network.FetchRequest{URL: srv.URL + "/slow"}, nil); api.ErrorCode(err) != api.CodeHostFetchTimeout {
 		t.Errorf("caller's deadline: %v", err)
 	}
 }

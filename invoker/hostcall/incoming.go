@@ -68,8 +68,8 @@ func wake(c chan struct{}) {
 	}
 }
 
-// first returns what has arrived when the body has ended, when it is larger than what is read
-// ahead, or after the time. end reports that this is the whole body.
+// first returns the beginning of the body: when the body has ended, when no more is read ahead,
+// or after the time. end reports that this is the whole body.
 func (in *incoming) first(grace time.Duration) (part []byte, end bool, err error) {
 	timeout := time.NewTimer(grace)
 	defer timeout.Stop()

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 
 	"github.com/codesous/sous/api"
-	"github.com/codesous/sous/invoker/sandbox/wire"
+	"github.com/codesous/sous/invoker/sandbox/wire/network"
 )
 
 // hidden is a server that no function may reach: it listens on 127.0.0.1 and counts
@@ -43,7 +43,7 @@ func TestSSRFIsRefusedAtDialTime(t *testing.T) {
 		}
 		return addresses(q, private)
 	})
-	h := newFetchCalls(nil, resolver)
+	h, sockets := newFetchCalls(nil, resolver), newSocketCalls(nil, resolver)
 	for name, host := range map[string]string{
 		"cloud metadata":                  "169.254.169.254",
 		"loopback":                        "127.0.0.1",
@@ -84,9 +84,13 @@ func TestSSRFIsRefusedAtDialTime(t *testing.T) {
 		"a public name, all private":      "both.example",
 		"a CNAME chain":                   "chain.example",
 	} {
-		_, _, err := do(t, h, httpScope("*:*"), wire.FetchRequest{URL: "http://" + host + port + "/latest/meta-data/"}, "")
+		_, _, err := do(t, h, httpScope("*:*"), network.FetchRequest{URL: "http://" + host + port + "/latest/meta-data/"}, "")
 		if api.ErrorCode(err) != api.CodeHostFetchBlocked {
 			t.Errorf("%s (%s): %v, want %s", name, host, err, api.CodeHostFetchBlocked)
+		}
+		_, _, err = sockets.open(t.Context(), httpScope("*:*"), network.SocketRequest{URL: "ws://" + host + port + "/latest/meta-data/"}, nil)
+		if api.ErrorCode(err) != api.CodeHostFetchBlocked {
+			t.Errorf("a socket to %s (%s): %v, want %s", name, host, err, api.CodeHostFetchBlocked)
 		}
 	}
 	if n := reached.Load(); n != 0 {
@@ -116,7 +120,7 @@ func TestSSRFSpellingsOfOtherResolvers(t *testing.T) {
 
 		"169.254.169.254.": "169.254.169.254", // with a trailing dot
 	} {
-		if _, _, err := do(t, h, httpScope("*:*"), wire.FetchRequest{URL: "http://" + host + port + "/"}, ""); err == nil {
+		if _, _, err := do(t, h, httpScope("*:*"), network.FetchRequest{URL: "http://" + host + port + "/"}, ""); err == nil {
 			t.Errorf("%s: was fetched", host)
 		}
 		if err := guard.control(t.Context(), "tcp4", net.JoinHostPort(means, "80"), nil); err == nil {
@@ -149,7 +153,7 @@ func TestSSRFURLTricks(t *testing.T) {
 		"another scheme":           {"gopher://127.0.0.1" + port + "/", api.CodeHostInvalidArgument},
 		"a scheme in capitals":     {"HTTP://127.0.0.1" + port + "/", api.CodeHostFetchBlocked},
 	} {
-		if _, _, err := do(t, h, httpScope("*:*"), wire.FetchRequest{URL: tt.url}, ""); api.ErrorCode(err) != tt.want {
+		if _, _, err := do(t, h, httpScope("*:*"), network.FetchRequest{URL: tt.url}, ""); api.ErrorCode(err) != tt.want {
 			t.Errorf("%s: %v, want %s", name, err, tt.want)
 		}
 	}
@@ -194,7 +198,7 @@ func TestSSRFRebindingBetweenAnswers(t *testing.T) {
 		})
 		h := newFetchCalls([]netip.Prefix{netip.PrefixFrom(public, 32)}, resolver)
 		fetch := func() error {
-			_, _, err := do(t, h, httpScope("*:*"), wire.FetchRequest{URL: "http://rebind.example" + port + path}, "")
+			_, _, err := do(t, h, httpScope("*:*"), network.FetchRequest{URL: "http://rebind.example" + port + path}, "")
 			return err
 		}
 		if err := fetch(); path == "/" && err != nil {
@@ -225,7 +229,7 @@ func TestSSRFMixedAnswers(t *testing.T) {
 		h := newFetchCalls([]netip.Prefix{netip.PrefixFrom(public, 32)},
 			resolverOf(t, func(q dnsmessage.Question) []dnsmessage.Resource { return addresses(q, addrs...) }))
 		before := served.Load()
-		if _, _, err := do(t, h, httpScope("*:*"), wire.FetchRequest{URL: "http://mixed.example" + port + "/"}, ""); err != nil || served.Load() != before+1 {
+		if _, _, err := do(t, h, httpScope("*:*"), network.FetchRequest{URL: "http://mixed.example" + port + "/"}, ""); err != nil || served.Load() != before+1 {
 			t.Errorf("%v: %v, the public server was asked %d times", addrs, err, served.Load()-before)
 		}
 	}
@@ -259,7 +263,7 @@ func TestSSRFRedirects(t *testing.T) {
 		"javascript:fetch('http://127.0.0.1')": api.CodeHostFetchFailed,
 		"unix:///var/run/docker.sock":          api.CodeHostFetchFailed,
 	} {
-		args := wire.FetchRequest{URL: "http://127.0.0.2" + port + "/?to=" + strings.NewReplacer("#", "%23", "&", "%26").Replace(to)}
+		args := network.FetchRequest{URL: "http://127.0.0.2" + port + "/?to=" + strings.NewReplacer("#", "%23", "&", "%26").Replace(to)}
 		if _, _, err := do(t, h, httpScope("*:*"), args, ""); api.ErrorCode(err) != want {
 			t.Errorf("to %s: %v, want %s", to, err, want)
 		}

@@ -76,6 +76,7 @@ func New(s Services) *Table {
 	for _, calls := range []map[string]call{
 		(&kvCalls{s.KV}).calls(),
 		newFetchCalls(s.EgressAllow, s.Resolver).calls(),
+		newSocketCalls(s.EgressAllow, s.Resolver).calls(),
 		(&invokeCalls{s.Engine}).calls(),
 		secretCalls{}.calls(),
 		(&queueCalls{s.Queue, s.NowMS}).calls(),

@@ -33,6 +33,7 @@ func TestHostDeniesByDefault(t *testing.T) {
 			"kv.set":     `{"key":"a"}`,
 			"kv.del":     `{"key":"a"}`,
 			"http.fetch": `{"url":"http://example.com/"}`,
+			"ws.open":    `{"url":"ws://example.com/"}`,
 			"invoke":     `{"function":"greet"}`,
 
 			"secrets.get": `{"name":"stripe"}`,
@@ -57,8 +58,16 @@ func TestHostDeniesByDefault(t *testing.T) {
 				t.Errorf("call %s: got error %v, want code %s and a text with \" is for \"", name, err, api.CodeHostInvalidArgument)
 			}
 		}
-		if len(heads)+len(free) != len(h.calls) {
-			t.Errorf("got %d calls in the table, want the %d that this test knows", len(h.calls), len(heads)+len(free))
+		// These work on what an earlier call opened, and find nothing.
+		handles := map[string]bool{"http.read": true, "ws.send": true, "ws.receive": true, "http.cancel": false, "ws.close": false}
+		for name, fails := range handles {
+			_, _, err := h.Call(t.Context(), &Scope{}, name, []byte(`{"id":1}`), nil)
+			if got := api.ErrorCode(err) == api.CodeHostInvalidArgument; got != fails {
+				t.Errorf("call %s of an unknown handle: got error %v, want one: %t", name, err, fails)
+			}
+		}
+		if known := len(heads) + len(free) + len(handles); known != len(h.calls) {
+			t.Errorf("got %d calls in the table, want the %d that this test knows", len(h.calls), known)
 		}
 		for name, head := range heads {
 			blob, code := "1", api.CodeRuntimeCapabilityDenied

@@ -9,6 +9,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/invoker/sandbox/wire"
+	"github.com/codesous/sous/invoker/sandbox/wire/network"
 )
 
 // abortGrace is how long a function may take to end after its caller left, if it has asked to
@@ -49,7 +50,7 @@ func newStream(payload []byte, began time.Time, grant func(uint32)) (*Stream, er
 	if err != nil {
 		return nil, err
 	}
-	if len(blob) > 0 || s.head.Status < 200 || s.head.Status > 599 || len(s.head.Headers) > wire.MaxFetchHeaders {
+	if len(blob) > 0 || s.head.Status < 200 || s.head.Status > 599 || len(s.head.Headers) > network.MaxFetchHeaders {
 		return nil, fmt.Errorf("%w: the head of a stream", wire.ErrFrame)
 	}
 	return s, nil

@@ -5,6 +5,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/invoker/sandbox/wire"
+	"github.com/codesous/sous/invoker/sandbox/wire/network"
 )
 
 // fetch asks the host for an exchange (https://fetch.spec.whatwg.org/#fetch-method). The
@@ -25,7 +26,7 @@ func fetch(r *realm, call goja.FunctionCall) goja.Value {
 		if signal != nil && signal.aborted {
 			panic(signal.reason)
 		}
-		head := wire.FetchRequest{URL: q.url, Method: q.method, Headers: q.headers.list, Redirect: q.redirect}
+		head := network.FetchRequest{URL: q.url, Method: q.method, Headers: q.headers.list, Redirect: q.redirect}
 		if head.Headers == nil {
 			head.Headers = [][2]string{}
 		}
@@ -54,8 +55,8 @@ func (r *realm) bodyTooLong() goja.Value {
 }
 
 // exchange sends a request whose body is whole.
-func (r *realm) exchange(head wire.FetchRequest, body []byte, signal *abortSignal) *deferred {
-	d, id := r.call(wire.Fetch.Name, head, body, func(head, blob []byte) goja.Value {
+func (r *realm) exchange(head network.FetchRequest, body []byte, signal *abortSignal) *deferred {
+	d, id := r.call(network.Fetch.Name, head, body, func(head, blob []byte) goja.Value {
 		return r.fetched(head, blob, signal)
 	})
 	if signal != nil {
@@ -72,16 +73,16 @@ func (r *realm) exchange(head wire.FetchRequest, body []byte, signal *abortSigna
 // incomingBody returns the stream of a body of which the host holds the rest, and of which
 // first has arrived. Each read of a script that finds nothing is a call of the host, so a
 // script that does not read makes the server on the other side wait.
-func (r *realm) incomingBody(h wire.Handle, first []byte, signal *abortSignal) *goja.Object {
+func (r *realm) incomingBody(h network.Handle, first []byte, signal *abortSignal) *goja.Object {
 	next := r.newFunction("", 0, func(goja.FunctionCall) goja.Value {
 		return r.promised(func() *deferred {
-			return send(r, wire.BodyRead, h, nil, func(part wire.BodyPart, data []byte) goja.Value {
+			return send(r, network.BodyRead, h, nil, func(part network.BodyPart, data []byte) goja.Value {
 				return r.vm.NewArray(r.newBytes(data), part.End)
 			})
 		})
 	})
 	stop := r.newFunction("", 0, func(goja.FunctionCall) goja.Value {
-		return r.promised(func() *deferred { return sendOnly(r, wire.BodyCancel, h, nil) })
+		return r.promised(func() *deferred { return sendOnly(r, network.BodyCancel, h, nil) })
 	})
 	made := r.callBuiltin("internal/webstreams", "incomingBody", r.newBytes(first), next, stop).(*goja.Object)
 	stream, fail := made.Get("0").(*goja.Object), made.Get("1")

@@ -7,6 +7,7 @@ import (
 	"github.com/dop251/goja"
 
 	"github.com/codesous/sous/invoker/sandbox/wire"
+	"github.com/codesous/sous/invoker/sandbox/wire/network"
 )
 
 // response is a Response (https://fetch.spec.whatwg.org/#response-class). kind is its type:
@@ -121,14 +122,14 @@ func redirect(r *realm, call goja.FunctionCall) goja.Value {
 	return responseClass().instance(r, p)
 }
 
-// fetched makes the Response of the host's answer: head is a wire.FetchResponse, blob the
+// fetched makes the Response of the host's answer: head is a network.FetchResponse, blob the
 // body or its beginning. The rest of the body ends with the signal, which may be nil.
 func (r *realm) fetched(head, blob []byte, signal *abortSignal) goja.Value {
-	var reply wire.FetchResponse
+	var reply network.FetchResponse
 	r.decode(head, &reply)
 	content := &body{data: blob}
 	if reply.Body != 0 {
-		content = &body{flowing: true, stream: r.incomingBody(wire.Handle{ID: reply.Body}, blob, signal)}
+		content = &body{flowing: true, stream: r.incomingBody(network.Handle{ID: reply.Body}, blob, signal)}
 	}
 	p := &response{
 		body: content, headers: &headers{}, kind: "basic",

@@ -26,6 +26,7 @@ func webClasses() []webClass {
 		{"internal/transform", "TransformStream TransformStreamDefaultController"},
 		{"internal/queuing", "ByteLengthQueuingStrategy CountQueuingStrategy"},
 		{"internal/textstreams", "TextEncoderStream TextDecoderStream"},
+		{"internal/websocket", "CloseEvent WebSocket"},
 		{"internal/compression", "CompressionStream DecompressionStream"},
 	} {
 		for _, name := range strings.Fields(group[1]) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/codesous/sous/invoker/sandbox/wire"
+	"github.com/codesous/sous/invoker/sandbox/wire/network"
 )
 
 //go:embed testdata/*.js
@@ -66,7 +67,7 @@ func answer(c wire.HostCall) *wire.HostReply {
 	}
 	switch c.Name {
 	case "http.fetch":
-		var head wire.FetchRequest
+		var head network.FetchRequest
 		if err := json.Unmarshal(c.Head, &head); err != nil {
 			return refused("CS_INTERNAL", err.Error())
 		}
@@ -79,7 +80,7 @@ func answer(c wire.HostCall) *wire.HostReply {
 			return &wire.HostReply{OK: true, Head: []byte(`{"status":201,"status_text":"Created","url":"https://a.example/final","redirected":true,"headers":[["X-Two","1"],["X-Two","2"],["Set-Cookie","a=1"],["Set-Cookie","b=2"]]}`), Blob: []byte(`{"a":[1]}`)}
 		}
 		echo, _ := json.Marshal(struct {
-			Head wire.FetchRequest `json:"head"`
+			Head network.FetchRequest `json:"head"`
 			Body string            `json:"body"`
 		}{head, string(c.Blob)})
 		return &wire.HostReply{OK: true, Head: []byte(`{"status":200,"status_text":"OK","url":"","headers":[]}`), Blob: echo}

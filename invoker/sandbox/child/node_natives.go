@@ -31,6 +31,8 @@ func (r *realm) nodeNatives(module string) goja.Value {
 		rows = reportRows()
 	case "internal/messaging":
 		rows = messageRows()
+	case "internal/websocket":
+		rows = socketRows()
 	case "internal/views":
 		rows = viewRows()
 	case "stream/web":
@@ -67,7 +69,6 @@ func globalsFor(script []byte) []row {
 		row{"process", func(r *realm) goja.Value { return r.builtin("process") }},
 		row{"WebAssembly", webAssembly},
 		of("buffer", "Buffer"),
-		of("internal/web", "WebSocket"),
 	)
 	for _, class := range webClasses() {
 		rows = append(rows, of(class.module, class.name))

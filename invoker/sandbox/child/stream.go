@@ -9,6 +9,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/invoker/sandbox/wire"
+	"github.com/codesous/sous/invoker/sandbox/wire/network"
 )
 
 // maxWaitingWrites bounds the bytes of writes that wait for the client.
@@ -44,7 +45,7 @@ func (a *activation) openStream(head *response) (*outStream, error) {
 	}
 	s := &outStream{act: a, head: head, credit: wire.StreamWindow, collect: a.head.Flags&wire.FlagStream == 0}
 	if !s.collect {
-		if len(head.headers.list) > wire.MaxFetchHeaders {
+		if len(head.headers.list) > network.MaxFetchHeaders {
 			return nil, &refusedResult{api.ErrResultInvalid, "a streamed answer has at most 256 headers"}
 		}
 		wireHead := wire.StreamHead{Status: head.status, Headers: head.headers.list}

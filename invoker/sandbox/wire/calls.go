@@ -66,55 +66,6 @@ type KVDeleted struct {
 	Deleted bool `json:"deleted"`
 }
 
-// The calls of fetch. The blob of Fetch is the body of the request, the reply's blob the body
-// of the response or its beginning. BodyRead waits for the next part of a body, which is the
-// reply's blob; BodyCancel ends the exchange.
-var (
-	Fetch      = Call[FetchRequest, FetchResponse]{"http.fetch"}
-	BodyRead   = Call[Handle, BodyPart]{"http.read"}
-	BodyCancel = Call[Handle, None]{"http.cancel"}
-)
-
-// Limits of Fetch.
-const (
-	MaxFetchRequestBytes = MaxCallBlob
-	MaxFetchHeaders      = 256
-)
-
-// MaxOpenConnections bounds the responses with a body to come, and the sockets, of one
-// activation. Each may have a call that waits; it is less than the calls that the parent
-// performs at once, so that some are left for others.
-const MaxOpenConnections = 32
-
-// Handle names a response or a socket that the activation holds open.
-type Handle struct {
-	ID uint64 `json:"id"`
-}
-
-// BodyPart reports whether the body ends with this part, which may then be empty.
-type BodyPart struct {
-	End bool `json:"end"`
-}
-
-// FetchRequest is a request without its body. Redirect is follow, error or manual.
-type FetchRequest struct {
-	URL      string      `json:"url"`
-	Method   string      `json:"method"`
-	Headers  [][2]string `json:"headers"`
-	Redirect string      `json:"redirect"`
-}
-
-// FetchResponse is a response without its body. URL is that of the last redirect. Body names
-// the rest of a body that has more parts than the first; 0 for one that is whole.
-type FetchResponse struct {
-	Body       uint64      `json:"body,omitempty"`
-	Status     int         `json:"status"`
-	StatusText string      `json:"status_text"`
-	URL        string      `json:"url"`
-	Redirected bool        `json:"redirected"`
-	Headers    [][2]string `json:"headers"`
-}
-
 // InvokeFunction runs another function. Its blob is the event, the reply's blob the result.
 var InvokeFunction = Call[InvokeTarget, InvokeReply]{"invoke"}
 

@@ -10,7 +10,7 @@ func TestCallNamesAreUnique(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
 	for _, name := range []string{
-		KVGet.Name, KVSet.Name, KVDel.Name, Fetch.Name, InvokeFunction.Name, SecretGet.Name, EnqueueJob.Name,
+		KVGet.Name, KVSet.Name, KVDel.Name, InvokeFunction.Name, SecretGet.Name, EnqueueJob.Name,
 		JobProgress.Name, JobCheckpoint.Name, CadenceHeartbeat.Name, CadenceStart.Name, CadenceSignal.Name,
 		DocumentPut.Name(), DocumentGet.Name(), DocumentList.Name(), DocumentDelete.Name(), DocumentBulkPut.Name(), DocumentTransact.Name(),
 	} {

@@ -1,6 +1,6 @@
 // Classes of the web that libraries expect when they load, in the parts that they use.
 const { Buffer, viewOf, isArrayBuffer } = require("internal/bytes");
-const { coded, invalidType } = require("internal/errors");
+const { invalidType } = require("internal/errors");
 const { Event, CustomEvent, EventTarget } = require("internal/events");
 const { expose, dictionary, needs } = require("internal/webidl");
 let isBlob, fileOf;
@@ -172,13 +172,4 @@ function formOf(bytes, contentType) {
   }
 }
 
-// A WebSocket cannot be opened. Libraries that only keep the class load.
-class WebSocket extends EventTarget {
-  constructor() {
-    super();
-    throw coded(Error, "ERR_CS_UNSUPPORTED", "WebSocket is not available in functions");
-  }
-}
-for (const [name, value] of [["CONNECTING", 0], ["OPEN", 1], ["CLOSING", 2], ["CLOSED", 3]]) WebSocket[name] = WebSocket.prototype[name] = value;
-
-module.exports = { WebSocket, copyOf, blobOf: (bytes, type) => new Blob([bytes], { type }), formOf, Event, CustomEvent, EventTarget, Blob, File, FormData, bodyOf };
+module.exports = { usv, isBlob, bytesOf, copyOf, blobOf: (bytes, type) => new Blob([bytes], { type }), formOf, Event, CustomEvent, EventTarget, Blob, File, FormData, bodyOf };

@@ -574,6 +574,40 @@ declare class MessageChannel {
   readonly port2: MessagePort;
 }
 
+declare class CloseEvent extends Event {
+  constructor(type: string, options?: EventInit & { code?: number; reason?: string; wasClean?: boolean });
+  readonly code: number;
+  readonly reason: string;
+  readonly wasClean: boolean;
+}
+
+/** A client, for the hosts that fetch may reach. It ends with the activation that opened it. */
+declare class WebSocket extends EventTarget {
+  static readonly CONNECTING: 0;
+  static readonly OPEN: 1;
+  static readonly CLOSING: 2;
+  static readonly CLOSED: 3;
+  readonly CONNECTING: 0;
+  readonly OPEN: 1;
+  readonly CLOSING: 2;
+  readonly CLOSED: 3;
+  constructor(url: string | URL, protocols?: string | Iterable<string>);
+  readonly url: string;
+  readonly readyState: number;
+  /** Bytes that were given to send and not taken by the network. */
+  readonly bufferedAmount: number;
+  readonly extensions: string;
+  readonly protocol: string;
+  binaryType: "blob" | "arraybuffer";
+  /** At most 6 MiB. */
+  send(data: string | Blob | ArrayBuffer | ArrayBufferView): void;
+  close(code?: number, reason?: string): void;
+  onopen: ((event: Event) => void) | null;
+  onmessage: ((event: MessageEvent) => void) | null;
+  onerror: ((event: ErrorEvent) => void) | null;
+  onclose: ((event: CloseEvent) => void) | null;
+}
+
 /** Milliseconds from the start of the activation. */
 declare class Performance extends EventTarget {
   private constructor();
