@@ -81,7 +81,7 @@ func answer(c wire.HostCall) *wire.HostReply {
 		}
 		echo, _ := json.Marshal(struct {
 			Head network.FetchRequest `json:"head"`
-			Body string            `json:"body"`
+			Body string               `json:"body"`
 		}{head, string(c.Blob)})
 		return &wire.HostReply{OK: true, Head: []byte(`{"status":200,"status_text":"OK","url":"","headers":[]}`), Blob: echo}
 	case "kv.get":
