@@ -80,7 +80,7 @@ func TestExamples(t *testing.T) {
 	for name, test := range map[string]func(*testing.T, *soustest.Server){
 		"hello": testHello, "webhook-ts": testWebhook, "counter": testCounter, "multi-file": testMultiFile,
 		"wasm-rust": testWasm, "hono-api": testHono, "streaming-sse": testStreaming, "queue-consumer": testQueueConsumer,
-		"openai-proxy": testOpenAI, "react-ssr": testReact,
+		"openai-proxy": testOpenAI, "react-ssr": testReact, "cloudevents": testCloudEvents,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
