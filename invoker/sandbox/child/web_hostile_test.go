@@ -58,7 +58,7 @@ func TestHostileWebObjects(t *testing.T) {
 		"a chunk with a huge length":   {`const b = new Uint8Array(4); Object.defineProperty(b, "byteLength", { value: 2 ** 40 }); const s = new CompressionStream("gzip"), w = s.writable.getWriter(); w.write(b); w.close(); return (await new Response(s.readable.pipeThrough(new DecompressionStream("gzip"))).bytes()).length`, `4`},
 		"WebAssembly's memory":         {`const m = new WebAssembly.Memory({ initial: 1 }); try { structuredClone(1, { transfer: [m.buffer] }) } catch (e) { return [e.name, m.buffer.byteLength] }`, `["TypeError",65536]`},
 		"a buffer that a getter moves": {`const b = new ArrayBuffer(4); try { structuredClone({ get a() { structuredClone(b, { transfer: [b] }) } }, { transfer: [b] }) } catch (e) { return e.name }`, `"DataCloneError"`},
-		"a long chain of signals":      {`const c = new AbortController(); let s = c.signal; for (let i = 0; i < 50000; i++) s = AbortSignal.any([s]); c.abort(1); return s.reason`, `1`},
+		"a long chain of signals":      {`const c = new AbortController(); let s = c.signal; for (let i = 0; i < 20000; i++) s = AbortSignal.any([s]); c.abort(1); return s.reason`, `1`},
 		"a clone in a getter":          {`let n = 0; const o = { get a() { if (n++ < 200) structuredClone(o); return 1 } }; structuredClone(o); return n`, `201`},
 		"events in events":             {`const t = new EventTarget(); let n = 0; t.addEventListener("x", () => { if (n++ < 300) t.dispatchEvent(new Event("x")) }); t.dispatchEvent(new Event("x")); return n`, `301`},
 		"a port in itself":             {`const { port1, port2 } = new MessageChannel(); port1.postMessage(0, [port2]); port1.postMessage(1); return "lost"`, `"lost"`},

@@ -17,6 +17,7 @@ import (
 // Format is what a Decoder decompresses.
 type Format int
 
+// Formats. Raw has neither a header nor a checksum.
 const (
 	Raw Format = iota
 	Zlib

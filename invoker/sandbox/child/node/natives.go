@@ -1,6 +1,7 @@
 package node
 
 import (
+	"reflect"
 	"runtime"
 
 	"github.com/dop251/goja"
@@ -89,19 +90,41 @@ func failure(vm *goja.Runtime, class, code, message string) *goja.Object {
 	return made
 }
 
-// bytes returns the bytes of a buffer or of a view of one, in place.
-func bytesOf(vm *goja.Runtime, v goja.Value) (b []byte) {
+// bytesOf returns the bytes of a buffer or of a view of one, in place. goja's own export of an
+// empty view makes a pointer behind the end of the buffer, which Go does not allow.
+func bytesOf(vm *goja.Runtime, v goja.Value) []byte {
 	obj, ok := v.(*goja.Object)
 	if !ok {
 		panic(vm.NewTypeError("the data must be a buffer or a view of one"))
 	}
-	defer func() {
-		if x := recover(); x != nil { // the slice of a buffer that was detached is out of its bounds
-			panic(vm.NewTypeError("the data must be a buffer that is not detached, or a view of one"))
-		}
-	}()
-	must(vm.ExportTo(obj, &b))
-	return b
+	of, whole := obj, obj.ExportType() == bufferType
+	if !whole {
+		of, _ = obj.Get("buffer").(*goja.Object)
+	}
+	if of == nil || of.ExportType() != bufferType {
+		panic(vm.NewTypeError("the data must be a buffer or a view of one"))
+	}
+	buffer, _ := of.Export().(goja.ArrayBuffer)
+	all := buffer.Bytes()
+	start, size := int64(0), int64(len(all))
+	if !whole {
+		start, size = member(obj, "byteOffset"), member(obj, "byteLength")
+	}
+	if buffer.Detached() || start < 0 || size < 0 || start > int64(len(all)) || size > int64(len(all))-start {
+		panic(vm.NewTypeError("the data must be a buffer that is not detached, or a view of one"))
+	}
+	return all[start : start+size]
+}
+
+// bufferType is what an ArrayBuffer exports to.
+var bufferType = reflect.TypeFor[goja.ArrayBuffer]()
+
+// member returns a member as an integer, -1 if it is missing.
+func member(obj *goja.Object, name string) int64 {
+	if v := obj.Get(name); v != nil {
+		return v.ToInteger()
+	}
+	return -1
 }
 
 // integer reads an argument that the module has checked.
