@@ -44,15 +44,15 @@ export default async function () {
   const random = new Uint8Array(300000); for (let i = 0; i < random.length; i++) random[i] = (i * 7919 + (i >> 8) * 31) & 255;
   const back = await collect(through([random.subarray(0, 70000), random.subarray(70000)], new CompressionStream("deflate")).pipeThrough(new DecompressionStream("deflate")));
   check("large", [back.length, back.every((b, i) => b === random[i])], [300000, true]);
-  // 64 MiB of zeros: the part that nobody reads is not made.
+  // 8 MiB of zeros: the part that nobody reads is not made.
   const packer = new CompressionStream("gzip"), zeros = new Uint8Array(1 << 20), w = packer.writable.getWriter();
-  (async () => { for (let i = 0; i < 64; i++) await w.write(zeros); await w.close(); })();
+  (async () => { for (let i = 0; i < 8; i++) await w.write(zeros); await w.close(); })();
   const bomb = await collect(packer.readable), reader = through([bomb], new DecompressionStream("gzip")).getReader();
   const first = await reader.read();
   check("bomb", [bomb.length < 100000, first.done, first.value.length <= 65536], [true, false, true]);
   await reader.cancel("enough");
   let total = 0; for await (const c of through([bomb], new DecompressionStream("gzip"))) total += c.length;
-  check("whole bomb", total, 64 << 20);
+  check("whole bomb", total, 8 << 20);
   // A chunk that is changed while it waits was taken before.
   const slow = new CompressionStream("deflate-raw"), chunk = random.slice(0, 200000), writer = slow.writable.getWriter();
   const written = writer.write(chunk); await null; await null;
