@@ -117,8 +117,8 @@ type Stream interface {
 	// Head returns the status, 200 to 599, and the headers as the function set them.
 	Head() (status int, headers [][2]string)
 	// Next waits for the next chunk; more reports whether another one is there already. A
-	// call tells that the chunk before was delivered. Errors: io.EOF at the end of a
-	// complete answer, ctx's; any other means that the answer is not complete.
+	// call tells that the chunk before was delivered. Errors, after the last chunk: io.EOF of a
+	// complete answer, any other if it is not complete; ctx's.
 	Next(ctx context.Context) (chunk []byte, more bool, err error)
 	// OnFailure has f called if the answer will not be complete, from any goroutine, until
 	// OnFailure(nil) has returned.

@@ -33,14 +33,18 @@ func streamHead(s api.Stream) (response, error) {
 	return answer, nil
 }
 
+// failureGrace is the time that a client has to read what was produced before a failure. A
+// deadline in the past would reset an HTTP/2 stream before its head is sent.
+const failureGrace = time.Second
+
 // stream sends an answer as it is produced. It flushes after each chunk behind which no other
 // waits, so that neither the server nor the compressor holds it back. An answer that is not
-// complete ends in a cut connection, or in a reset of its HTTP/2
-// stream, so that no client takes it for complete.
+// complete ends in a cut connection, or in a reset of its HTTP/2 stream, so that no client
+// takes it for complete.
 func (a *API) stream(w http.ResponseWriter, r *http.Request, requestID string, head *response, s api.Stream) error {
 	control := http.NewResponseController(w)
 	// A client that does not read would keep the end of the function from being noticed.
-	s.OnFailure(func() { _ = control.SetWriteDeadline(time.Now()) })
+	s.OnFailure(func() { _ = control.SetWriteDeadline(time.Now().Add(failureGrace)) })
 	defer s.OnFailure(nil) // net/http's writer must not be used after the handler
 	body := a.newStreamWriter(w, r, head.status)
 	defer body.release()

@@ -119,18 +119,18 @@ func (s *Stream) OnFailure(f func()) {
 
 // Next waits for the next chunk, which is the caller's to keep. A call tells that the chunk
 // before has been written, so the child may send more. more reports whether another chunk is
-// there already. Errors: io.EOF at the end of a complete answer, one of io.ErrUnexpectedEOF if
-// it failed, ctx's.
+// there already. Errors, after the last chunk: io.EOF at the end of a complete answer, one of
+// io.ErrUnexpectedEOF if it failed; ctx's.
 func (s *Stream) Next(ctx context.Context) (chunk []byte, more bool, err error) {
 	s.returned()
 	for {
 		s.mu.Lock()
 		switch {
-		case s.failed != nil:
-			err = s.failed
-		case len(s.chunks) > 0:
+		case len(s.chunks) > 0: // also those before a failure
 			chunk, s.chunks = s.chunks[0], s.chunks[1:]
 			s.taken, more = len(chunk), len(s.chunks) > 0
+		case s.failed != nil:
+			err = s.failed
 		case s.ended:
 			err = io.EOF
 		}
