@@ -345,6 +345,7 @@ func (e *execution) finish(ctx context.Context, result sandbox.Result) (*api.Out
 	e.release()
 
 	final, took := i.terminal(e.rec, e.begin, e.checked(result)), time.Since(e.began)
+	e.logs.fail(final.Error, final.EndMS)
 	current, err := i.recorder.finish(ctx, e.rec, final, e.logs, e.visible)
 	if err != nil {
 		i.ended(final, took, e.began.Add(took), i.traceID(ctx))

@@ -33,6 +33,7 @@ type logWriter interface {
 //	add                 appends to the open chunk; never waits
 //	64 KiB, or 250 ms   the open chunk is sealed, and flush begins
 //	flush               waits for ready, then writes the sealed chunks in order
+//	fail                adds the line of a failure, also to a log that is full
 //	only, drain         end the sink: further lines count as truncated
 //
 // A line belongs to exactly one chunk and never changes once its chunk is sealed. Sealed
@@ -91,13 +92,16 @@ func (s *logSink) discard() {
 // add takes one record, with secrets replaced. It never waits for the store. A line that
 // would exceed api.MaxLogBytes in total is dropped, as is a line after the end of the sink;
 // both mark the log as truncated.
-func (s *logSink) add(r wire.LogRecord) {
+func (s *logSink) add(r wire.LogRecord) { s.put(r, api.MaxLogBytes) }
+
+// put adds a record, unless the log would have more than limit bytes.
+func (s *logSink) put(r wire.LogRecord, limit int) {
 	r.Text = s.secrets.Line(r.Text)
 	line, cut := s.line(r)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.cut = s.cut || cut
-	if s.closing || s.bytes+len(line) > api.MaxLogBytes {
+	if s.closing || s.bytes+len(line) > limit {
 		s.cut = true
 		return
 	}

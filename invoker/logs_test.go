@@ -145,3 +145,39 @@ func TestLogSinkDrainReports(t *testing.T) {
 		t.Errorf("the second drain: %v, %d lines", err, len(w.got))
 	}
 }
+
+// TestLogSinkKeepsFailure: the line of a failure is the last one, also of a log that is full.
+func TestLogSinkKeepsFailure(t *testing.T) {
+	t.Parallel()
+	w := &chunks{}
+	s := newLogSink(t.Context(), w, "t_test00", "id", 1)
+	for !s.truncated() {
+		s.add(wire.LogRecord{Level: 1, Text: bytes.Repeat([]byte("x"), 1000)})
+	}
+	s.fail(nil, 7)
+	s.fail(&api.ActivationError{Type: api.ErrTimeout, Message: "too late"}, 7)
+	if err := s.drain(t.Context()); err != nil {
+		t.Fatalf("s.drain: %v", err)
+	}
+	lines := w.lines(t)
+	if got := lines[len(lines)-1]; got.Level != "error" || string(got.Message) != `"Timeout: too late"` || got.TSMS != 7 {
+		t.Errorf("the last of %d lines: got %s %s at %d, want the failure", len(lines), got.Level, got.Message, got.TSMS)
+	}
+}
+
+func TestFailureText(t *testing.T) {
+	t.Parallel()
+	for want, e := range map[string]api.ActivationError{
+		"just text\n    at handle (function.js:3:32)":            {Type: api.ErrException, Message: "just text", Stack: "    at handle (function.js:3:32)"},
+		"MemoryLimit: more than 64 MB":                           {Type: api.ErrMemoryLimit, Message: "more than 64 MB"},
+		"bad source\n  code: CS_VALIDATION_SOURCE":               {Type: api.ErrException, Message: "bad source", Code: "CS_VALIDATION_SOURCE"},
+		"AppError: no\n    at f (a.js:1:2)\nCaused by: Error: c": {Type: api.ErrException, Message: "AppError: no", Stack: "AppError: no\n    at f (a.js:1:2)\nCaused by: Error: c"},
+		"Error: two\nlines\n    at f (a.js:1:2)\n  code: E":      {Type: api.ErrException, Message: "two\nlines", Stack: "Error: two\nlines\n    at f (a.js:1:2)", Code: "E"},
+		"Unhandled promise rejection: lost\nError: lost\n    at f (a.js:1:2)": {
+			Type: api.ErrException, Message: "Unhandled promise rejection: lost", Stack: "Error: lost\n    at f (a.js:1:2)"},
+	} {
+		if got := failureText(&e); got != want {
+			t.Errorf("failureText(%+v): got %q, want %q", e, got, want)
+		}
+	}
+}

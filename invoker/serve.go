@@ -190,6 +190,7 @@ func (w *worker) run(ctx context.Context, j *leasedJob, inv *api.Invocation, res
 		w.metrics.attempts.WithLabelValues(attemptLost).Inc()
 		return
 	}
+	logs.fail(final.Error, final.EndMS)
 	w.settle(j, &ending{
 		rec: rec, final: final, logs: logs, last: a.final || result.NoRetry || j.last(i.store.NowMS()),
 		retryAfter: result.RetryAfterMS, took: took, at: a.began.Add(took), traceID: i.traceID(ctx),

@@ -13,10 +13,16 @@ import (
 	"github.com/codesous/sous/storage/storagetest"
 )
 
-// pages reads a list to its end.
+// pages reads the list of the fixture's function to its end.
 func (f *fixture) pages(t *testing.T, filter activations.Filter) (ids []string) {
 	t.Helper()
 	filter.Tenant, filter.Namespace, filter.Function = f.fn.Tenant, f.fn.Namespace, f.fn.Name
+	return f.listed(t, filter)
+}
+
+// listed reads the list that filter selects to its end.
+func (f *fixture) listed(t *testing.T, filter activations.Filter) (ids []string) {
+	t.Helper()
 	for range 10_000 {
 		items, next, err := f.activations.List(t.Context(), filter)
 		if err != nil {

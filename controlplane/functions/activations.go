@@ -30,13 +30,14 @@ func (p *activationInput) Resolve(huma.Context) []error {
 
 type activationOutput struct{ Body api.Activation }
 
-// listActivationsInput names a function, since activations are indexed by function. The
-// times select by start_ms, in [from_ms, to_ms); 0 leaves an end open.
+// listActivationsInput selects activations. Without a function, the indexes of all functions
+// are read as one. The times select by start_ms, in [from_ms, to_ms); 0 leaves an end open.
 type listActivationsInput struct {
 	rest.TenantPath
 	rest.PageQuery
-	Namespace rest.ResourceName `query:"namespace" required:"true"`
-	Function  rest.ResourceName `query:"function" required:"true"`
+	Namespace rest.ResourceName `query:"namespace" doc:"default: all that the caller may enter"`
+	Function  rest.ResourceName `query:"function" doc:"of the namespace, which must be named then; default: all"`
+	ID        string            `query:"id" minLength:"4" maxLength:"36" doc:"the beginning or the end of the id"`
 	Status    string            `query:"status" enum:"queued,running,success,error,timeout,cancelled"`
 	Trigger   string            `query:"trigger" enum:"http,api,schedule,cadence,queue"`
 	FromMS    int64             `query:"from_ms" minimum:"0" doc:"start_ms at or after"`
@@ -49,8 +50,8 @@ func (a *API) activationEndpoints() []rest.Endpoint {
 	return []rest.Endpoint{
 		rest.Operation(rest.Route{
 			Method: http.MethodGet, Path: pathActivations, Action: access.ActivationRead, Extent: rest.HandlerNamespace,
-			ID: "list-activations", Tag: "activations", Summary: "List a function's activations, newest first, without results",
-			Description: "Filters are applied while scanning: a page may be short, even empty, and still have a next_cursor.",
+			ID: "list-activations", Tag: "activations", Summary: "List activations of a function, a namespace or the tenant, newest first, without results",
+			Description: "Filters are applied while scanning: a page may be short, even empty, and still have a next_cursor. Without a function, at most 2,000 functions are listed together.",
 		}, a.listActivations),
 		rest.Operation(rest.Route{
 			Method: http.MethodGet, Path: pathActivation, Action: access.ActivationRead, Extent: rest.HandlerNamespace,
@@ -63,25 +64,40 @@ func (a *API) activationEndpoints() []rest.Endpoint {
 	}
 }
 
-// listActivations answers with a page of a function's activations, newest first. The
+// listActivations answers with a page of activations, newest first. The
 // filters are part of the cursor's scope: a cursor does not continue another selection.
 func (a *API) listActivations(ctx context.Context, in *listActivationsInput) (*rest.PageOutput[api.Activation], error) {
 	tenant, namespace, function := string(in.Tenant), string(in.Namespace), string(in.Function)
-	if err := rest.ValidateFunctionPath(tenant, namespace, function); err != nil {
+	if namespace == "" {
+		namespace = rest.CallerOf(ctx).Namespace
+	}
+	if err := validateSelection(tenant, namespace, function); err != nil {
 		return nil, err
 	}
 	if err := rest.CallerOf(ctx).NeedNamespace(namespace); err != nil {
 		return nil, err
 	}
-	return rest.ReadPage(rest.ListScope("activations", tenant, namespace, function, in.Status, in.Trigger,
+	return rest.ReadPage(rest.ListScope("activations", tenant, namespace, function, in.ID, in.Status, in.Trigger,
 		strconv.FormatInt(in.FromMS, 10), strconv.FormatInt(in.ToMS, 10)), in.Cursor, func(position string) ([]api.Activation, string, error) {
 		return a.activations.List(ctx, activations.Filter{
-			Tenant: tenant, Namespace: namespace, Function: function,
+			Tenant: tenant, Namespace: namespace, Function: function, ID: in.ID,
 			Status: api.Status(in.Status), Trigger: in.Trigger,
 			FromMS: in.FromMS, ToMS: in.ToMS,
 			Cursor: position, Limit: in.Limit,
 		})
 	})
+}
+
+// validateSelection refuses a function without its namespace, and names that do not match
+// their patterns.
+func validateSelection(tenant, namespace, function string) error {
+	switch {
+	case function != "":
+		return rest.ValidateFunctionPath(tenant, namespace, function)
+	case namespace != "":
+		return rest.ValidateNamespacePath(tenant, namespace)
+	}
+	return nil // the path's Resolve has validated the tenant
 }
 
 // getActivation answers with an activation and its result. One whose replica died is ended

@@ -2,21 +2,19 @@ package activations
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 	"strings"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/storage"
 )
 
-// Filter selects activations of a function. A zero field accepts all.
+// Filter selects activations of a tenant. A zero field accepts all.
 type Filter struct {
 	Tenant    string
 	Namespace string
-	Function  string
+	Function  string // of Namespace, which must be set then
+	ID        string // the beginning or the end of the id
 	Status    api.Status
 	Trigger   string // a trigger type
 	FromMS    int64  // start_ms, inclusive; 0 or less is no bound
@@ -44,45 +42,41 @@ func parseIndexPlace(s string) (indexPlace, error) {
 	return indexPlace{ms, id}, nil
 }
 
-// indexWindow is the number of index entries that one command reads.
-const indexWindow = 200
-
-// List returns a page of a function's activations, newest first, without results. It ends
-// lost ones first. The filter is applied while it scans, and the scan is limited: a page
-// may be short and still have a next cursor, which is "" at the end. CodeValidationCursor.
+// List returns a page of activations, newest first, without results. It ends lost ones first.
+// The filter is applied while it scans, and the scan is limited: a page may be short and still
+// have a next cursor, which is "" at the end. CodeValidationCursor, CodeValidationName for more
+// than MaxListed functions.
 func (r *Repository) List(ctx context.Context, f Filter) (items []api.Activation, next string, err error) {
 	limit := storage.PageLimit(f.Limit)
-	scan := indexScan{r: r, filter: f}
+	var behind *indexPlace
 	if f.Cursor != "" {
 		place, err := parseIndexPlace(f.Cursor)
 		if err != nil {
 			return nil, "", err
 		}
-		scan.behind = &place
+		behind = &place
+	}
+	scan, err := r.merge(ctx, f, behind)
+	if err != nil {
+		return nil, "", err
 	}
 	items = make([]api.Activation, 0, limit)
-	for budget := storage.ScanBudget; ; {
-		places, err := scan.window(ctx)
+	for budget := storage.ScanBudget; budget > 0; {
+		places, err := scan.next(ctx, min(budget, r.ahead(f, limit-len(items))))
 		if err != nil {
 			return nil, "", err
 		}
-		records, err := r.readMany(ctx, f.Tenant, places)
+		budget -= len(places)
+		shown, err := r.shown(ctx, places, f)
 		if err != nil {
 			return nil, "", err
 		}
-		for i, a := range records {
-			if a == nil {
-				continue // it has expired, or its start was interrupted
-			}
-			shown, err := r.shown(ctx, a, f)
-			if err != nil {
-				return nil, "", err
-			}
-			if shown != nil {
-				items = append(items, *shown)
+		for i, a := range shown {
+			if a != nil {
+				items = append(items, *a)
 			}
 			if len(items) == limit {
-				if scan.done && i == len(records)-1 {
+				if scan.done && i == len(places)-1 {
 					return items, "", nil
 				}
 				return items, places[i].String(), nil
@@ -91,16 +85,48 @@ func (r *Repository) List(ctx context.Context, f Filter) (items []api.Activation
 		if scan.done {
 			return items, "", nil
 		}
-		budget -= indexWindow
-		if budget <= 0 {
-			return items, scan.behind.String(), nil
-		}
 	}
+	return items, scan.last.String(), nil
 }
 
-// shown returns the record as a list shows it, nil if the filter excludes it. The filter
+// ahead returns the number of index entries to read for wanted more items: no more than these
+// where all of them are shown.
+func (r *Repository) ahead(f Filter, wanted int) int {
+	if f.Status == "" && f.Trigger == "" && f.ID == "" {
+		return min(wanted, indexWindow)
+	}
+	return indexWindow
+}
+
+// shown returns the activations at places as a list shows them, nil for those that the filter
+// excludes and for those that have expired or whose start was interrupted.
+func (r *Repository) shown(ctx context.Context, places []indexPlace, f Filter) ([]*api.Activation, error) {
+	wanted := make([]indexPlace, 0, len(places))
+	at := make([]int, 0, len(places))
+	for i, p := range places {
+		if f.ID == "" || strings.HasPrefix(p.id, f.ID) || strings.HasSuffix(p.id, f.ID) {
+			wanted, at = append(wanted, p), append(at, i)
+		}
+	}
+	records, err := r.readMany(ctx, f.Tenant, wanted)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]*api.Activation, len(places))
+	for i, a := range records {
+		if a == nil {
+			continue
+		}
+		if out[at[i]], err = r.admit(ctx, a, f); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// admit returns the record as a list shows it, nil if the filter excludes it. The filter
 // applies after the repair: a lost activation has the status error.
-func (r *Repository) shown(ctx context.Context, a *Record, f Filter) (*api.Activation, error) {
+func (r *Repository) admit(ctx context.Context, a *Record, f Filter) (*api.Activation, error) {
 	if a.Lost(r.s.NowMS()) {
 		var err error
 		a, _, err = r.repair(ctx, a, r.s.NowMS())
@@ -118,6 +144,9 @@ func (r *Repository) shown(ctx context.Context, a *Record, f Filter) (*api.Activ
 // readMany reads records, without results that have keys of their own. A missing record is
 // nil.
 func (r *Repository) readMany(ctx context.Context, tenant string, places []indexPlace) ([]*Record, error) {
+	if len(places) == 0 {
+		return nil, nil
+	}
 	keys := make([]string, len(places))
 	for i, p := range places {
 		keys[i] = r.s.Keys().ActivationMeta(tenant, p.id)
@@ -138,67 +167,4 @@ func (r *Repository) readMany(ctx context.Context, tenant string, places []index
 		records[i] = &a
 	}
 	return records, nil
-}
-
-// indexScan reads an index from the newest entry to the oldest, by score: a position by
-// rank would shift while entries are added.
-//
-// A score can be shared by more entries than one window has. The scan then reads from the
-// last score again, with an offset: behind is (1000, b), and the next command begins at score
-// 1000. It finds (1000, c) and (1000, b), which unseen removes, and then new entries. If a
-// whole window was read before, ties is the offset of the next one.
-type indexScan struct {
-	r      *Repository
-	filter Filter
-	behind *indexPlace // the last entry read
-	ties   int64       // the number of entries read that have the score of behind
-	done   bool
-}
-
-// window returns the next entries. It returns none only at the end of the scan.
-func (s *indexScan) window(ctx context.Context) ([]indexPlace, error) {
-	f := s.filter
-	for {
-		by := redis.ZRangeBy{Min: "-inf", Max: "+inf", Offset: s.ties, Count: indexWindow}
-		if f.FromMS > 0 {
-			by.Min = strconv.FormatInt(f.FromMS, 10)
-		}
-		if f.ToMS > 0 {
-			by.Max = "(" + strconv.FormatInt(f.ToMS, 10)
-		}
-		if s.behind != nil && (f.ToMS <= 0 || s.behind.startMS < f.ToMS) {
-			by.Max = strconv.FormatInt(s.behind.startMS, 10)
-		}
-		found, err := s.r.s.Client().ZRevRangeByScoreWithScores(ctx,
-			s.r.s.Keys().ActivationIndex(f.Tenant, f.Namespace, f.Function), &by).Result()
-		if err != nil {
-			return nil, storage.Failure(ctx, "list activations", err)
-		}
-		s.done = len(found) < indexWindow
-		places, err := s.unseen(found)
-		if err != nil || len(places) > 0 || s.done {
-			return places, err
-		}
-		s.ties += indexWindow // every entry of this window was read before
-	}
-}
-
-// unseen removes the entries up to the position of the scan, and advances the scan.
-func (s *indexScan) unseen(found []redis.Z) ([]indexPlace, error) {
-	places := make([]indexPlace, 0, len(found))
-	for _, z := range found {
-		id, ok := z.Member.(string)
-		if !ok {
-			return nil, fmt.Errorf("activation index holds a %T", z.Member)
-		}
-		p := indexPlace{int64(z.Score), id}
-		if b := s.behind; b != nil && p.startMS == b.startMS && p.id >= b.id {
-			continue
-		}
-		places = append(places, p)
-	}
-	if len(places) > 0 {
-		s.behind, s.ties = &places[len(places)-1], 0
-	}
-	return places, nil
 }

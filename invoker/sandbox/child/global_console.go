@@ -118,7 +118,7 @@ func (r *realm) plainJSON(v goja.Value) ([]byte, bool) {
 	if class := obj.ClassName(); class != "Object" && class != "Array" {
 		return nil, false
 	}
-	text, ok, err := r.encodeJSON(obj, api.MaxLogBytes)
+	text, ok, err := r.logJSON(obj, api.MaxLogBytes)
 	if err != nil && uncatchable(err) {
 		panic(err)
 	}

@@ -66,7 +66,7 @@ func (r *realm) logValues(level uint8, args []goja.Value) {
 		r.log(level, false, []byte(r.format(args)))
 		return
 	}
-	text, ok, err := r.encodeJSON(args[0], wire.MaxCallBlob)
+	text, ok, err := r.logJSON(args[0], wire.MaxCallBlob)
 	if err != nil && uncatchable(err) {
 		panic(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -22,6 +23,9 @@ type encoder struct {
 	out   []byte         // the text so far
 	limit int            // of out, in bytes; passing it is found at the next value
 	stack []*goja.Object // the objects being written, to find cycles
+	// errors has an Error without a toJSON written with its name, message, stack and cause,
+	// which JSON.stringify leaves out: they are not enumerable.
+	errors bool
 }
 
 // notJSON is a value that JSON cannot hold.
@@ -53,12 +57,20 @@ func notEncodable(err error) bool {
 //	undefined                                         ok is false
 //	10n                                               *notJSON
 func (r *realm) encodeJSON(v goja.Value, limit int) (text []byte, ok bool, err error) {
-	e := encoder{realm: r, limit: limit}
-	threw := r.try(func() { ok, err = e.value("", v) })
+	return (&encoder{realm: r, limit: limit}).encode(v)
+}
+
+// logJSON returns v as a log line has it: as encodeJSON, with the Errors in it.
+func (r *realm) logJSON(v goja.Value, limit int) (text []byte, ok bool, err error) {
+	return (&encoder{realm: r, limit: limit, errors: true}).encode(v)
+}
+
+func (e *encoder) encode(v goja.Value) (text []byte, ok bool, err error) {
+	threw := e.realm.try(func() { ok, err = e.value("", v) })
 	if threw != nil {
 		return nil, false, threw
 	}
-	if err == nil && len(e.out) > limit {
+	if err == nil && len(e.out) > e.limit {
 		err = tooLong{}
 	}
 	if err != nil || !ok {
@@ -196,9 +208,12 @@ func (e *encoder) object(key string, obj *goja.Object) (bool, error) {
 		return false, err
 	}
 	var err error
-	if obj.ClassName() == "Array" {
+	switch {
+	case obj.ClassName() == "Array":
 		err = e.elements(obj)
-	} else {
+	case e.errors && obj.ClassName() == "Error":
+		err = e.failure(obj)
+	default:
 		err = e.members(obj)
 	}
 	e.stack = e.stack[:len(e.stack)-1]
@@ -247,17 +262,36 @@ func (e *encoder) elements(array *goja.Object) error {
 
 // members writes an object's own enumerable members, without those whose value has no JSON
 // form: the name is written first, and removed again.
-func (e *encoder) members(obj *goja.Object) error {
+func (e *encoder) members(obj *goja.Object) error { return e.named(obj, obj.Keys()) }
+
+// failure writes an Error: its name, message, stack, cause and, of an AggregateError, errors,
+// and its other members.
+func (e *encoder) failure(obj *goja.Object) error {
+	names := []string{"name", "message", "stack", "cause", "errors"}
+	for _, name := range obj.Keys() {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return e.named(obj, names)
+}
+
+// named writes the members of an object that have these names.
+func (e *encoder) named(obj *goja.Object, names []string) error {
 	e.out = append(e.out, '{')
 	empty := true
-	for _, name := range obj.Keys() {
+	for _, name := range names {
 		before := len(e.out)
 		if !empty {
 			e.out = append(e.out, ',')
 		}
 		e.text(name)
 		e.out = append(e.out, ':')
-		ok, err := e.value(name, obj.Get(name))
+		value := obj.Get(name)
+		if stack, ok := value.(goja.String); ok && name == "stack" && e.errors && obj.ClassName() == "Error" {
+			value = e.realm.vm.ToValue(cleanStack(stack.String()))
+		}
+		ok, err := e.value(name, value)
 		if err != nil {
 			return err
 		}

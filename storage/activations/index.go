@@ -1,0 +1,185 @@
+package activations
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage"
+)
+
+const (
+	// indexWindow is the number of index entries that one command reads of a function.
+	indexWindow = 200
+	// mergeWindow is that number where many functions are read as one.
+	mergeWindow = 20
+	// mergeReaders is the number of commands that read indexes at the same time.
+	mergeReaders = 16
+)
+
+// MaxListed is the largest number of functions whose activations are listed together.
+const MaxListed = 2000
+
+// indexMerge reads the indexes of several functions as one, newest first.
+type indexMerge struct {
+	sources []*indexSource
+	last    indexPlace // the last entry returned
+	done    bool
+}
+
+// indexSource is the index of one function, with the entries that were read ahead.
+type indexSource struct {
+	scan  indexScan
+	ready []indexPlace
+}
+
+// merge returns the scan of all functions that f selects, behind a place. Errors:
+// CodeValidationName for more than MaxListed functions.
+func (r *Repository) merge(ctx context.Context, f Filter, behind *indexPlace) (*indexMerge, error) {
+	m := &indexMerge{}
+	if behind != nil {
+		m.last = *behind
+	}
+	add := func(namespace, function string, window int) {
+		of := f
+		of.Namespace, of.Function = namespace, function
+		m.sources = append(m.sources, &indexSource{scan: indexScan{r: r, filter: of, window: window, behind: behind}})
+	}
+	if f.Function != "" {
+		add(f.Namespace, f.Function, indexWindow)
+		return m, nil
+	}
+	for fn, err := range storage.NewTenants(r.s).Functions(ctx, f.Tenant, f.Namespace) {
+		if err != nil {
+			return nil, err
+		}
+		if len(m.sources) == MaxListed {
+			return nil, api.Errorf(api.CodeValidationName, "there are more than %d functions: name a namespace or a function", MaxListed)
+		}
+		add(fn.Namespace, fn.Function, mergeWindow)
+	}
+	return m, nil
+}
+
+// next returns the next n entries, or fewer at the end of the scan.
+func (m *indexMerge) next(ctx context.Context, n int) ([]indexPlace, error) {
+	places := make([]indexPlace, 0, n)
+	for len(places) < n {
+		if err := m.fill(ctx); err != nil {
+			return nil, err
+		}
+		newest := m.newest()
+		if newest == nil {
+			break
+		}
+		places = append(places, newest.ready[0])
+		newest.ready = newest.ready[1:]
+		m.last = places[len(places)-1]
+	}
+	if err := m.fill(ctx); err != nil {
+		return nil, err
+	}
+	m.done = m.newest() == nil
+	return places, nil
+}
+
+// fill reads ahead for each source that has no entry ready.
+func (m *indexMerge) fill(ctx context.Context) error {
+	readers, inner := errgroup.WithContext(ctx)
+	readers.SetLimit(mergeReaders)
+	for _, s := range m.sources {
+		if len(s.ready) > 0 || s.scan.done {
+			continue
+		}
+		readers.Go(func() (err error) {
+			s.ready, err = s.scan.read(inner)
+			return err
+		})
+	}
+	return readers.Wait()
+}
+
+// newest returns the source with the newest entry, nil if no entry is left.
+func (m *indexMerge) newest() *indexSource {
+	var newest *indexSource
+	for _, s := range m.sources {
+		if len(s.ready) > 0 && (newest == nil || s.ready[0].newer(newest.ready[0])) {
+			newest = s
+		}
+	}
+	return newest
+}
+
+// newer reports whether p comes before other in a list.
+func (p indexPlace) newer(other indexPlace) bool {
+	return cmp.Or(cmp.Compare(p.startMS, other.startMS), cmp.Compare(p.id, other.id)) > 0
+}
+
+// indexScan reads an index from the newest entry to the oldest, by score: a position by
+// rank would shift while entries are added.
+//
+// A score can be shared by more entries than one window has. The scan then reads from the
+// last score again, with an offset: behind is (1000, b), and the next command begins at score
+// 1000. It finds (1000, c) and (1000, b), which unseen removes, and then new entries. If a
+// whole window was read before, ties is the offset of the next one.
+type indexScan struct {
+	r      *Repository
+	filter Filter
+	window int         // the number of entries that one command reads
+	behind *indexPlace // the last entry read
+	ties   int64       // the number of entries read that have the score of behind
+	done   bool
+}
+
+// read returns the next entries. It returns none only at the end of the scan.
+func (s *indexScan) read(ctx context.Context) ([]indexPlace, error) {
+	f := s.filter
+	for {
+		by := redis.ZRangeBy{Min: "-inf", Max: "+inf", Offset: s.ties, Count: int64(s.window)}
+		if f.FromMS > 0 {
+			by.Min = strconv.FormatInt(f.FromMS, 10)
+		}
+		if f.ToMS > 0 {
+			by.Max = "(" + strconv.FormatInt(f.ToMS, 10)
+		}
+		if s.behind != nil && (f.ToMS <= 0 || s.behind.startMS < f.ToMS) {
+			by.Max = strconv.FormatInt(s.behind.startMS, 10)
+		}
+		found, err := s.r.s.Client().ZRevRangeByScoreWithScores(ctx,
+			s.r.s.Keys().ActivationIndex(f.Tenant, f.Namespace, f.Function), &by).Result()
+		if err != nil {
+			return nil, storage.Failure(ctx, "list activations", err)
+		}
+		s.done = len(found) < s.window
+		places, err := s.unseen(found)
+		if err != nil || len(places) > 0 || s.done {
+			return places, err
+		}
+		s.ties += int64(s.window) // every entry of this window was read before
+	}
+}
+
+// unseen removes the entries up to the position of the scan, and advances the scan.
+func (s *indexScan) unseen(found []redis.Z) ([]indexPlace, error) {
+	places := make([]indexPlace, 0, len(found))
+	for _, z := range found {
+		id, ok := z.Member.(string)
+		if !ok {
+			return nil, fmt.Errorf("activation index holds a %T", z.Member)
+		}
+		p := indexPlace{int64(z.Score), id}
+		if b := s.behind; b != nil && p.startMS == b.startMS && p.id >= b.id {
+			continue
+		}
+		places = append(places, p)
+	}
+	if len(places) > 0 {
+		s.behind, s.ties = &places[len(places)-1], 0
+	}
+	return places, nil
+}
