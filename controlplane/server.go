@@ -98,6 +98,9 @@ type Config struct {
 	// document store, of at least MinStorageToken bytes (default: the endpoint answers
 	// 404).
 	StorageToken string
+	// ShowErrors has the endpoints of functions answer with the messages of their errors.
+	// They are for the function's owner: only a server for development may show them.
+	ShowErrors bool
 }
 
 // Server answers the platform's HTTP requests. It is safe for concurrent use. Its life is
@@ -155,7 +158,7 @@ func New(ctx context.Context, store *storage.Store, engine Engine, broker *queue
 			Auth: s.auth, Audit: storeaccess.NewAudit(store), Logger: cfg.Logger, Clock: cfg.Clock,
 			Metrics: cfg.Metrics, Tracer: cfg.Tracer, Version: cfg.Version,
 			KeepAlive: cfg.KeepAlive, AnswerTimeout: cfg.AnswerTimeout, RunnerToken: cfg.StorageToken,
-			Direct: web.New(storage.NewVersions(store), engine, s.auth, cfg.Logger).Direct(),
+			Direct: web.New(storage.NewVersions(store), engine, s.auth, web.Config{Logger: cfg.Logger, ShowErrors: cfg.ShowErrors}).Direct(),
 		}, endpoints)
 	}
 	if err != nil {

@@ -194,7 +194,7 @@ func (i *Invoker) execute(ctx context.Context, inv *api.Invocation, res *resolut
 			stop()
 		}
 	}()
-	e.logs = newLogSink(i.life, i.logs, rec.Tenant, rec.ActivationID, rec.Attempt)
+	e.logs = i.logsOf(rec)
 	if !derived {
 		// The id is random: no other call can hold it, so the record can wait.
 		e.visible = newVisibility(func() error { return i.recorder.start(ctx, rec) })

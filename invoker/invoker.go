@@ -77,9 +77,21 @@ type Config struct {
 	SecretsWindow time.Duration
 	// Documents serves cs.storage (default: all operations are refused).
 	Documents hostcall.Documents
+	// Observer sees what functions do on this replica, instead of the log's line for each
+	// activation (default: none).
+	Observer Observer
 	// Slots is how many asynchronous invocations Work runs at once (default: as
 	// many as the pool has processes).
 	Slots int
+}
+
+// Observer sees log lines and outcomes as they happen, from several goroutines at a time. What
+// its methods do delays the function.
+type Observer interface {
+	// Logged receives a line that an activation logged, without secrets.
+	Logged(act *api.Activation, line api.LogLine)
+	// Ended receives an activation that ended on this replica.
+	Ended(act *api.Activation)
 }
 
 // Invoker executes functions. It is safe for concurrent use.
@@ -97,6 +109,7 @@ type Invoker struct {
 	recorder    *recorder
 	running     *running
 	vault       *vault.Vault
+	observer    Observer // may be nil
 	metrics     *engineMetrics
 	tracer      trace.Tracer // nil for none
 	logger      *zap.Logger
@@ -153,6 +166,7 @@ func New(ctx context.Context, store *storage.Store, pool *sandbox.Pool, broker *
 		metrics:     newEngineMetrics(maxSeries),
 		tracer:      tracing.New(cfg.Tracer, "invoker"),
 		logger:      cfg.Logger,
+		observer:    cfg.Observer,
 	}
 	i.vault = vault.New(life, store, vault.Config{Secrets: cfg.Secrets, TTL: cfg.SecretsTTL, Window: cfg.SecretsWindow, Logger: cfg.Logger})
 	i.host = hostcall.New(i.services(&cfg))

@@ -11,6 +11,7 @@ import (
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/invoker/sandbox/wire"
 	"github.com/codesous/sous/invoker/vault"
+	"github.com/codesous/sous/storage/activations"
 )
 
 // logFlushDelay is how long a line waits for others before it is written: followers see it
@@ -47,6 +48,8 @@ type logSink struct {
 	// ready returns when chunks may be written while the function runs; with nil they may
 	// from the beginning.
 	ready func(context.Context) error
+	// logged receives each line that is kept; with nil nothing does.
+	logged func(api.LogLine)
 
 	mu      sync.Mutex
 	open    []byte   // the chunk being filled
@@ -57,6 +60,15 @@ type logSink struct {
 	timer   *time.Timer
 	closing bool
 	writing sync.Mutex // one writer at a time, so that chunks arrive in order
+}
+
+// logsOf returns the sink of one attempt of an activation.
+func (i *Invoker) logsOf(rec *activations.Record) *logSink {
+	s := newLogSink(i.life, i.logs, rec.Tenant, rec.ActivationID, rec.Attempt)
+	if i.observer != nil {
+		s.logged = func(line api.LogLine) { i.observer.Logged(&rec.Activation, line) }
+	}
+	return s
 }
 
 // newLogSink returns the sink of one attempt. ctx applies to the writes in the background;
@@ -97,13 +109,20 @@ func (s *logSink) add(r wire.LogRecord) { s.put(r, api.MaxLogBytes) }
 // put adds a record, unless the log would have more than limit bytes.
 func (s *logSink) put(r wire.LogRecord, limit int) {
 	r.Text = s.secrets.Line(r.Text)
-	line, cut := s.line(r)
+	shown, line, cut := s.line(r)
+	if s.keep(line, cut, limit) && s.logged != nil {
+		s.logged(shown)
+	}
+}
+
+// keep adds an encoded line to the open chunk, and reports whether it did.
+func (s *logSink) keep(line []byte, cut bool, limit int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.cut = s.cut || cut
 	if s.closing || s.bytes+len(line) > limit {
 		s.cut = true
-		return
+		return false
 	}
 	s.bytes += len(line)
 	if len(s.open)+len(line) > api.LogChunkBytes {
@@ -114,11 +133,12 @@ func (s *logSink) put(r wire.LogRecord, limit int) {
 	if s.timer == nil {
 		s.timer = time.AfterFunc(logFlushDelay, s.flushOpen)
 	}
+	return true
 }
 
 // line encodes r as a line of NDJSON. A message that would not fit a chunk is cut, and
 // becomes a string if it was JSON; cut reports that.
-func (s *logSink) line(r wire.LogRecord) (line []byte, cut bool) {
+func (s *logSink) line(r wire.LogRecord) (l api.LogLine, encoded []byte, cut bool) {
 	message := json.RawMessage(r.Text)
 	if !r.JSON || !json.Valid(r.Text) {
 		message = jsonString(r.Text)
@@ -131,13 +151,12 @@ func (s *logSink) line(r wire.LogRecord) (line []byte, cut bool) {
 		}
 		message, cut = jsonString(text), true
 	}
-	line, err := api.EncodeJSON(api.LogLine{
-		TSMS: r.TSMS, Level: wire.Levels[r.Level], Message: message, Attempt: s.attempt,
-	})
+	l = api.LogLine{TSMS: r.TSMS, Level: wire.Levels[r.Level], Message: message, Attempt: s.attempt}
+	encoded, err := api.EncodeJSON(l)
 	if err != nil { // a valid message always encodes
-		return nil, true
+		return l, nil, true
 	}
-	return append(line, '\n'), cut
+	return l, append(encoded, '\n'), cut
 }
 
 // jsonString returns text as a JSON string; invalid UTF-8 becomes U+FFFD.

@@ -82,10 +82,14 @@ func ids(rec *activations.Record) []zap.Field {
 // leaves.
 const LogActivation = "activation"
 
-// ended counts an activation that ended at now and logs it, without its event and its
-// result. traceID is "" where the activation is not traced.
+// ended counts an activation that ended at now, and logs it without its event and its result,
+// or passes it to the observer. traceID is "" where the activation is not traced.
 func (i *Invoker) ended(rec *activations.Record, took time.Duration, now time.Time, traceID string) {
 	i.metrics.end(rec, took, now)
+	if i.observer != nil {
+		i.observer.Ended(&rec.Activation)
+		return
+	}
 	entry := i.logger.Check(zapcore.InfoLevel, LogActivation)
 	if entry == nil {
 		return

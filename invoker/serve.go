@@ -165,7 +165,7 @@ func (w *worker) run(ctx context.Context, j *leasedJob, inv *api.Invocation, res
 	if rec.Attempt == 1 {
 		w.metrics.wait.Observe(float64(max(0, begin-j.job.CreatedAtMS)) / 1000)
 	}
-	logs := newLogSink(i.life, i.logs, rec.Tenant, rec.ActivationID, rec.Attempt).from(j.job.LeaseEpoch)
+	logs := i.logsOf(rec).from(j.job.LeaseEpoch)
 	result := sandbox.Result{Status: api.StatusCancelled}
 	running, end := i.traceRun(ctx, inv)
 	if ctx.Err() == nil {

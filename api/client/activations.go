@@ -8,28 +8,28 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// ActivationFilter narrows a list of activations. Namespace and Function are
-// required; zero values of the others match everything.
+// ActivationFilter narrows a list of activations. Zero values match everything; a Function
+// needs its Namespace.
 type ActivationFilter struct {
 	Namespace string
 	Function  string
+	ID        string // the beginning or the end of the id, at least 4 characters
 	Status    api.Status
 	Trigger   string // one of the api.Trigger… types
 	FromMS    int64  // start_ms at or after
 	ToMS      int64  // start_ms before
 }
 
-// Activations returns one page of a function's activations, newest first. A page
+// Activations returns one page of activations, newest first. A page
 // may be shorter than its limit and still have a cursor.
 func (t *Tenant) Activations(ctx context.Context, f ActivationFilter, o PageOptions) (api.Page[api.Activation], error) {
 	q := o.query()
-	q.Set("namespace", f.Namespace)
-	q.Set("function", f.Function)
-	if f.Status != "" {
-		q.Set("status", string(f.Status))
-	}
-	if f.Trigger != "" {
-		q.Set("trigger", f.Trigger)
+	for name, value := range map[string]string{
+		"namespace": f.Namespace, "function": f.Function, "id": f.ID, "status": string(f.Status), "trigger": f.Trigger,
+	} {
+		if value != "" {
+			q.Set(name, value)
+		}
 	}
 	if f.FromMS != 0 {
 		q.Set("from_ms", strconv.FormatInt(f.FromMS, 10))

@@ -105,7 +105,7 @@ func TestVaryWithoutGzip(t *testing.T) {
 // as it is, and one that has ended makes room.
 func TestGzipStreamsAreBounded(t *testing.T) {
 	t.Parallel()
-	a := New(nil, nil, nil, nil)
+	a := New(nil, nil, nil, Config{})
 	request := &http.Request{Header: http.Header{"Accept-Encoding": {"gzip"}}}
 	open := func() streamWriter {
 		w := httptest.NewRecorder()

@@ -26,9 +26,9 @@ type response struct {
 // result, if it is known. Errors are the
 // function's: CodeRuntimeException, CodeRuntimeMemoryLimit, CodeRuntimeTimeout,
 // CodeRuntimeResultTooLarge, CodeRuntimeCancelled. They contain the type of the
-// failure, not its text: the endpoint may be public, and the text is for the function's
-// owner, who finds it in the activation.
-func respond(outcome *api.Outcome, mapped *response) (response, error) {
+// failure, and its text under Config.ShowErrors only: the endpoint may be public, and the
+// text is for the function's owner, who finds it in the activation and its log.
+func (w *API) respond(outcome *api.Outcome, mapped *response) (response, error) {
 	a := &outcome.Activation
 	switch a.Status {
 	case api.StatusSuccess:
@@ -37,7 +37,7 @@ func respond(outcome *api.Outcome, mapped *response) (response, error) {
 	case api.StatusCancelled:
 		return response{}, api.Errorf(api.CodeRuntimeCancelled, "the activation was cancelled")
 	default:
-		return response{}, failure(a)
+		return response{}, w.failure(a)
 	}
 	if a.ResultTruncated {
 		return response{}, api.Errorf(api.CodeRuntimeResultTooLarge,
@@ -50,12 +50,15 @@ func respond(outcome *api.Outcome, mapped *response) (response, error) {
 }
 
 // failure returns the error of a function that failed, with the type of its error.
-func failure(a *api.Activation) error {
-	kind := api.ErrException
+func (w *API) failure(a *api.Activation) error {
+	failed := api.ActivationError{Type: api.ErrException}
 	if a.Error != nil {
-		kind = a.Error.Type
+		failed = *a.Error
 	}
-	return api.Errorf(a.FailureCode(), "the function failed (%s); its activation %s says why", kind, a.ActivationID)
+	if w.cfg.ShowErrors {
+		return api.Errorf(a.FailureCode(), "the function failed (%s): %s", failed.Type, failed.Message)
+	}
+	return api.Errorf(a.FailureCode(), "the function failed (%s); the log of activation %s has the error", failed.Type, a.ActivationID)
 }
 
 // mapResult returns a result as a response: an object with a statusCode is a response

@@ -68,6 +68,6 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request, requestID string, h
 			return nil
 		}
 	}
-	a.log.Debug("a streamed answer was not completed", zap.String("request_id", requestID), zap.Error(err))
+	a.cfg.Logger.Debug("a streamed answer was not completed", zap.String("request_id", requestID), zap.Error(err))
 	panic(http.ErrAbortHandler)
 }

@@ -60,14 +60,22 @@ type API struct {
 	versions Versions
 	engine   Engine
 	auth     *access.Authenticator
-	log      *zap.Logger
+	cfg      Config
 
 	gzipStreams chan struct{} // holds one for each streamed answer that is compressed
 }
 
+// Config configures the endpoints.
+type Config struct {
+	Logger *zap.Logger
+	// ShowErrors has answers contain the messages of functions' errors, which may tell
+	// strangers what they must not know.
+	ShowErrors bool
+}
+
 // New returns the API of function endpoints.
-func New(versions Versions, engine Engine, auth *access.Authenticator, log *zap.Logger) *API {
-	return &API{versions: versions, engine: engine, auth: auth, log: log, gzipStreams: make(chan struct{}, maxGzipStreams)}
+func New(versions Versions, engine Engine, auth *access.Authenticator, cfg Config) *API {
+	return &API{versions: versions, engine: engine, auth: auth, cfg: cfg, gzipStreams: make(chan struct{}, maxGzipStreams)}
 }
 
 // Direct returns the handler of all function endpoints.
@@ -266,7 +274,7 @@ func (a *API) answer(w http.ResponseWriter, r *http.Request, requestID string, o
 	if outcome.Stream != nil {
 		response, err = streamHead(outcome.Stream)
 	} else {
-		response, err = respond(outcome, mapped)
+		response, err = a.respond(outcome, mapped)
 	}
 	h := w.Header()
 	if err == nil {
@@ -295,7 +303,7 @@ func (a *API) answer(w http.ResponseWriter, r *http.Request, requestID string, o
 	}
 	response.compress(h, r)
 	response.write(w, r.Method, func(err error) {
-		a.log.Debug("an answer was not delivered", zap.String("request_id", requestID), zap.Error(err))
+		a.cfg.Logger.Debug("an answer was not delivered", zap.String("request_id", requestID), zap.Error(err))
 	})
 	return nil
 }

@@ -117,7 +117,8 @@ func (r *Repository) shown(ctx context.Context, places []indexPlace, f Filter) (
 		if a == nil {
 			continue
 		}
-		if out[at[i]], err = r.admit(ctx, a, f); err != nil {
+		out[at[i]], err = r.admit(ctx, a, f)
+		if err != nil {
 			return nil, err
 		}
 	}

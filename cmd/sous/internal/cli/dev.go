@@ -11,6 +11,7 @@ import (
 
 // devCommand returns sous dev, which runs server.Dev until an interrupt.
 func (a commands) devCommand() *cobra.Command {
+	var quiet bool
 	cmd := &cobra.Command{
 		Use:   "dev",
 		Short: "Run the whole platform in this process, with a store of its own",
@@ -18,17 +19,22 @@ func (a commands) devCommand() *cobra.Command {
 
 The store keeps its data in memory, with a snapshot and a journal in --data-dir: a
 killed process loses no answered write, a power failure loses about a second. It is
-for one process on one machine. Settings come from flags, SOUS_* variables and a YAML
+for one process on one machine.
+
+The terminal shows the log lines and the outcome of each activation; --quiet hides
+them. The endpoints of functions answer with the messages of their errors, which
+sous serve does not show to callers. Settings come from flags, SOUS_* variables and a YAML
 file, as for sous serve.`,
 		Example: `  sous dev
   sous dev --listen 127.0.0.1:9000 --data-dir /tmp/play`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return server.Dev(cmd.Context(), cmd.Flags(), a.Stderr, func(url, store string) {
+			return server.Dev(cmd.Context(), cmd.Flags(), a.Stderr, &devActivity{app: a.App, quiet: quiet}, func(url, store string) {
 				_, _ = fmt.Fprint(a.Stdout, banner(url, store)) // the log has the address too
 			})
 		},
 	}
+	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "do not print what functions log and how they end")
 	server.RegisterDev(cmd.Flags())
 	return cmd
 }

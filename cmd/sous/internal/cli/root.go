@@ -10,7 +10,7 @@
 //	access      sous keys, secret, audit
 //	cadence     sous cadence
 //	documents   sous storage, install
-//	functions   sous fn, activation
+//	functions   sous fn, activation, tail
 //	jobs        sous job, queue, batch, task, worker
 //	schedules   sous schedule
 //

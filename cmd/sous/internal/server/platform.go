@@ -151,7 +151,7 @@ func (p *platform) openServer(ctx context.Context, s settings, store *storage.St
 	}
 	p.server, err = controlplane.New(ctx, store, engine, broker, controlplane.Config{
 		Logger: p.logger.Named("api"), Metrics: p.metrics, Tracer: p.tracer, Version: build.Version(), Auth: s.authMode(), MaxWaits: maxWaits(s), Schedules: schedules, Secrets: p.secrets,
-		Documents: p.documents, StorageToken: runners,
+		Documents: p.documents, StorageToken: runners, ShowErrors: s.ShowErrors,
 	})
 	if err != nil {
 		return err
@@ -222,7 +222,7 @@ func (p *platform) openEngine(ctx, working context.Context, s settings, store *s
 		return nil, err
 	}
 	cfg.Logger, cfg.Metrics, cfg.Secrets, cfg.Tracer = p.logger.Named("invoker"), p.metrics, p.secrets, p.tracer
-	cfg.Documents = p.documents
+	cfg.Documents, cfg.Observer = p.documents, s.Observer
 	if cadence != nil { // a nil *Conn in the interface would not be nil
 		cfg.Workflows = cadence
 	}

@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/codesous/sous/cmd/sous/internal/build"
+	"github.com/codesous/sous/invoker"
 )
 
 // Serve runs the server that flags describe until ctx ends, and returns when it has drained.
@@ -38,10 +39,10 @@ func Serve(ctx context.Context, flags *pflag.FlagSet, log io.Writer) error {
 // accepts connections, Dev calls ready with its URL and a description of its store. The
 // flags are those of RegisterDev, parsed.
 //
-// Besides the defaults of its flags, Dev differs from Serve in three things: the embedded
-// store, all roles whatever the settings say, and a key file for secrets, which it creates
-// in the data folder.
-func Dev(ctx context.Context, flags *pflag.FlagSet, log io.Writer, ready func(url, store string)) error {
+// Besides the defaults of its flags, Dev differs from Serve in these things: the embedded
+// store; all roles whatever the settings say; a key file for secrets, which it creates in the
+// data folder; answers with the messages of functions' errors; and an observer in place of the log's lines about activations.
+func Dev(ctx context.Context, flags *pflag.FlagSet, log io.Writer, observer invoker.Observer, ready func(url, store string)) error {
 	s, err := loadSettings(flags)
 	if err != nil {
 		return err
@@ -49,6 +50,7 @@ func Dev(ctx context.Context, flags *pflag.FlagSet, log io.Writer, ready func(ur
 	if s.Auth == authKeys && s.Store == "" {
 		return errKeysEmbedded
 	}
+	s.Observer, s.ShowErrors = observer, true
 	s.Roles = allRoles // even if a configuration file that serve reads too says otherwise
 	if err := s.makeSecretsKey(); err != nil {
 		return err

@@ -41,6 +41,10 @@ type settings struct {
 	SandboxMemoryBudget int64         `koanf:"sandbox-memory-budget"` // MiB
 	SandboxSpares       int           `koanf:"sandbox-spares"`        // -1: none
 	SandboxIdleTimeout  time.Duration `koanf:"sandbox-idle-timeout"`
+
+	// Of Dev only, and no settings of users.
+	Observer   invoker.Observer `koanf:"-"`
+	ShowErrors bool             `koanf:"-"`
 }
 
 // The roles of a replica. Together the replicas of an installation need all roles but

@@ -3,7 +3,9 @@ package functions
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,23 +21,43 @@ func (a commands) activationCommand() *cobra.Command {
 		a.activationListCommand(), a.activationGetCommand(), a.activationCancelCommand(), a.activationLogsCommand())
 }
 
-// activationListCommand returns sous activation list. Activations are indexed by function, so
-// it needs the name of one; the filters apply to that index.
+// activationListCommand returns sous activation list.
 func (a commands) activationListCommand() *cobra.Command {
 	var filter client.ActivationFilter
 	var since time.Duration
-	cmd := &cobra.Command{Use: "list FUNCTION", Short: "List a function's activations, newest first", Args: cobra.ExactArgs(1)}
+	var all bool
+	cmd := &cobra.Command{
+		Use: "list [FUNCTION]", Short: "List activations, newest first", Args: cobra.MaximumNArgs(1),
+		Long: "List the activations of a function, of the namespace, or with --all-namespaces of the tenant,\nnewest first.",
+		Example: `  sous activation list
+  sous activation list checkout --status error --since 1h
+  sous activation list --all-namespaces --limit 100`,
+	}
 	limit := command.RegisterLimit(cmd)
 	flags := cmd.Flags()
 	flags.StringVar((*string)(&filter.Status), "status", "", "only those with this status: queued, running, success, error, timeout or cancelled")
 	flags.StringVar(&filter.Trigger, "trigger", "", "only those with this trigger: http, api, schedule, queue or cadence")
 	flags.DurationVar(&since, "since", 0, "only those that started within this time before now, such as 15m")
+	flags.BoolVarP(&all, "all-namespaces", "A", false, "activations of all namespaces of the tenant")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		t, fn, err := a.functionTarget(args[0])
+		t, err := a.Target()
 		if err != nil {
 			return err
 		}
-		filter.Namespace, filter.Function = t.NamespaceName, args[0]
+		header := []string{"ACTIVATION", "FUNCTION", "STARTED", "STATUS", "DURATION", "REF", "TRIGGER", "ERROR"}
+		switch {
+		case len(args) == 1 && all:
+			return errors.New("--all-namespaces is for a list without a function")
+		case len(args) == 1:
+			filter.Function = args[0]
+			if err := api.ValidateName("function", args[0]); err != nil {
+				return err
+			}
+			header = slices.Delete(header, 1, 2)
+		}
+		if !all {
+			filter.Namespace = t.NamespaceName
+		}
 		if since > 0 {
 			filter.FromMS = time.Now().Add(-since).UnixMilli()
 		}
@@ -43,14 +65,14 @@ func (a commands) activationListCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if len(items) == 0 {
+		if len(items) == 0 && filter.Function != "" {
 			// A deleted function still has activations. A misspelt name has none.
-			if _, err := fn.Get(cmd.Context()); err != nil {
+			if _, err := t.Namespace.Function(filter.Function).Get(cmd.Context()); err != nil {
 				return err
 			}
 		}
 		a.NoteMore(more)
-		return command.PrintList(a.App, items, []string{"ACTIVATION", "STARTED", "STATUS", "DURATION", "REF", "TRIGGER", "ERROR"}, activationRow)
+		return command.PrintList(a.App, items, header, func(act api.Activation) []string { return a.activationRow(act, &filter) })
 	}
 	return cmd
 }
@@ -62,40 +84,38 @@ func activationsOf(t *command.Target, f client.ActivationFilter) func(context.Co
 	}
 }
 
-// activationRow returns the cells of an activation in a list. ERROR has the type of the error
-// only: messages may be long.
-func activationRow(act api.Activation) []string {
+// activationRow returns the cells of an activation in a list that filter selected.
+func (a commands) activationRow(act api.Activation, filter *client.ActivationFilter) []string {
 	reason := ""
 	if act.Error != nil {
-		reason = string(act.Error.Type)
+		reason = command.ErrorSummary(act.Error)
 	}
-	return []string{act.ActivationID, command.TimeText(act.StartMS), string(act.Status), fmt.Sprintf("%d ms", act.DurationMS),
+	row := []string{act.ActivationID, act.Function, command.TimeText(act.StartMS), string(act.Status), fmt.Sprintf("%d ms", act.DurationMS),
 		act.Ref.String(), act.Trigger.Type, reason}
+	switch {
+	case filter.Function != "":
+		return slices.Delete(row, 1, 2)
+	case filter.Namespace == "":
+		row[1] = act.Namespace + "/" + act.Function
+	}
+	return row
 }
 
 func (a commands) activationGetCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "get ID", Short: "Show an activation with its result", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			t, err := a.activationTarget(args[0])
+			t, id, err := a.activationTarget(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
-			act, err := t.Tenant.Activation(cmd.Context(), args[0])
+			act, err := t.Tenant.Activation(cmd.Context(), id)
 			if err != nil {
 				return err
 			}
 			return a.Print(act, activationText(act))
 		},
 	}
-}
-
-// activationTarget returns the target of a command about the activation id.
-func (a commands) activationTarget(id string) (*command.Target, error) {
-	if err := api.ValidateActivationID(id); err != nil {
-		return nil, err
-	}
-	return a.Target()
 }
 
 // activationText returns an activation as a table, then its error or its result.
@@ -138,11 +158,11 @@ func (a commands) activationCancelCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "cancel ID", Short: "End a queued or running activation", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			t, err := a.activationTarget(args[0])
+			t, id, err := a.activationTarget(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
-			act, err := t.Tenant.CancelActivation(cmd.Context(), args[0])
+			act, err := t.Tenant.CancelActivation(cmd.Context(), id)
 			if err != nil {
 				return err
 			}
@@ -158,14 +178,14 @@ func (a commands) activationLogsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "logs ID", Short: "Print an activation's log lines", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			t, err := a.activationTarget(args[0])
+			t, id, err := a.activationTarget(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
 			if follow {
-				return t.Tenant.FollowLogs(cmd.Context(), args[0], a.printLog)
+				return t.Tenant.FollowLogs(cmd.Context(), id, a.printLog)
 			}
-			for line, err := range t.Tenant.LogLines(cmd.Context(), args[0]) {
+			for line, err := range t.Tenant.LogLines(cmd.Context(), id) {
 				if err != nil {
 					return err
 				}
@@ -178,4 +198,9 @@ func (a commands) activationLogsCommand() *cobra.Command {
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "print new lines until the activation has ended")
 	return cmd
+}
+
+// printLog prints one line of an activation that the user named.
+func (a commands) printLog(line api.LogLine) error {
+	return a.PrintLine(line, a.LogText(line))
 }

@@ -1,5 +1,5 @@
 // Package functions holds the commands about functions and their activations (sous fn and
-// sous activation).
+// sous activation), and sous tail.
 //
 //	sous fn          init.go                    init, from the files in template/
 //	                 source.go                  the folder of a function: which files belong to it
@@ -7,8 +7,8 @@
 //	                 try.go                     test
 //	                 invoke.go, invoke_async.go invoke
 //	                 records.go, alias.go       list, get, versions, rollback, delete, alias
-//	                 logs.go                    logs
-//	sous activation  activation.go
+//	                 logs.go, tail.go           logs, and sous tail
+//	sous activation  activation.go, activation_id.go
 //
 // A deployment packs the folder into a canonical tar, uploads it as a draft, and publishes the
 // draft under an alias. test does the same on a server inside this process, which no other
@@ -28,7 +28,7 @@ type commands struct{ *command.App }
 // Commands returns the commands about functions and their activations.
 func Commands(a *command.App) []*cobra.Command {
 	c := commands{a}
-	return []*cobra.Command{c.fnCommand(), c.activationCommand()}
+	return []*cobra.Command{c.fnCommand(), c.activationCommand(), c.tailCommand()}
 }
 
 func (a commands) fnCommand() *cobra.Command {

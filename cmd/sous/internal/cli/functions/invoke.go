@@ -2,10 +2,8 @@ package functions
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -99,8 +97,12 @@ func (a commands) invoke(ctx context.Context, t *command.Target, fn *client.Func
 // that failed has no result; under --output json its outcome is printed all the same, before
 // the error.
 func (a commands) printInvoked(out invoked) error {
-	for _, line := range out.Logs {
-		a.Note("%s", logText(line))
+	shown := out.Logs
+	if out.Error != nil && len(shown) > 0 {
+		shown = shown[:len(shown)-1] // the last line is the error, which the caller prints
+	}
+	for _, line := range shown {
+		a.Note("%s", a.LogText(line))
 	}
 	if err := a.Print(out, resultText(out.InvokeResponse)); err != nil {
 		return err
@@ -128,14 +130,4 @@ func resultText(r api.InvokeResponse) string {
 		return ""
 	}
 	return command.IndentJSON(r.Result)
-}
-
-// logText returns a log line as text. A message that is a JSON string loses its quotes.
-func logText(l api.LogLine) string {
-	message := string(l.Message)
-	var s string
-	if json.Unmarshal(l.Message, &s) == nil {
-		message = s
-	}
-	return fmt.Sprintf("%s %-5s %s", command.TimeText(l.TSMS), strings.ToUpper(l.Level), message)
 }

@@ -1,0 +1,50 @@
+package cli
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/cmd/sous/internal/cli/command"
+)
+
+// devActivity prints what the functions of sous dev log, and how their activations end. It
+// implements invoker.Observer.
+type devActivity struct {
+	app   *command.App
+	quiet bool // print nothing
+
+	printing sync.Mutex
+}
+
+// Logged implements invoker.Observer.
+func (d *devActivity) Logged(act *api.Activation, line api.LogLine) {
+	d.print(d.app.ActivityLine(devName(act), act.ActivationID, line))
+}
+
+// Ended implements invoker.Observer.
+func (d *devActivity) Ended(act *api.Activation) {
+	d.print(d.app.ActivityEnd(devName(act), act))
+}
+
+func (d *devActivity) print(text string) {
+	if d.quiet {
+		return
+	}
+	d.printing.Lock()
+	defer d.printing.Unlock()
+	_, _ = fmt.Fprintln(d.app.Stdout, text) // a terminal that is gone is no failure of a function
+}
+
+// devName returns the function of an activation, with its tenant and namespace where these are
+// not the default ones.
+func devName(act *api.Activation) string {
+	name := act.Function
+	if act.Namespace != command.DefaultNamespace || act.Tenant != command.DefaultTenant {
+		name = act.Namespace + "/" + name
+	}
+	if act.Tenant != command.DefaultTenant {
+		name = act.Tenant + "/" + name
+	}
+	return name
+}
