@@ -71,7 +71,7 @@ func Parse(raw []byte) (Manifest, error) {
 		return Manifest{}, err
 	}
 	var m Manifest
-	if err := decode(raw, s.manifest, &m, api.CodeValidationManifest, ""); err != nil {
+	if err := manifestKind.decode(raw, s.manifest, &m); err != nil {
 		return Manifest{}, err
 	}
 	return m, nil
@@ -88,7 +88,7 @@ func parseConfig(raw json.RawMessage) (Config, error) {
 		return Config{}, err
 	}
 	var c Config
-	if err := decode(raw, s.config, &c, api.CodeInvalid, "config"); err != nil {
+	if err := configKind.decode(raw, s.config, &c); err != nil {
 		return Config{}, err
 	}
 	return c, c.validate()

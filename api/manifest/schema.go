@@ -52,13 +52,22 @@ var compiled = sync.OnceValues(func() (schemas, error) {
 	return s, nil
 })
 
-// decode validates raw against schema and reads it into v. Failures have the
-// given code; their paths begin with prefix ("" or "config").
-func decode(raw []byte, schema *jsonschema.Schema, v any, code api.Code, prefix string) error {
-	what := prefix
-	if what == "" {
-		what = bundle.ManifestFile
-	}
+// kindOf describes a document that is validated: its name in messages, the prefix of the paths
+// of its fields, and the code of failures.
+type kindOf struct {
+	name, prefix string
+	code         api.Code
+}
+
+var (
+	manifestKind = kindOf{bundle.ManifestFile, "", api.CodeValidationManifest}
+	configKind   = kindOf{"config", "config", api.CodeInvalid}
+	settingsKind = kindOf{SettingsFile, "", api.CodeValidationManifest}
+)
+
+// decode validates raw against schema and reads it into v.
+func (d kindOf) decode(raw []byte, schema *jsonschema.Schema, v any) error {
+	what, prefix, code := d.name, d.prefix, d.code
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	if err != nil {
 		return api.Errorf(code, "%s is not JSON: %v", what, err).
@@ -70,7 +79,7 @@ func decode(raw []byte, schema *jsonschema.Schema, v any, code api.Code, prefix 
 			return api.Wrap(api.CodeInternal, err, "validate "+what)
 		}
 		fields := leaves(invalid, prefix, message.NewPrinter(language.English), nil)
-		return api.Errorf(code, "%s", describe(prefix, fields[0])).WithFields(fields...)
+		return api.Errorf(code, "%s", d.describe(fields[0])).WithFields(fields...)
 	}
 	if err := json.Unmarshal(raw, v); err != nil {
 		// The schema calls 3e3 an integer; Go does not.
@@ -79,17 +88,17 @@ func decode(raw []byte, schema *jsonschema.Schema, v any, code api.Code, prefix 
 		if errors.As(err, &mismatch) {
 			field = api.FieldError{Path: join(prefix, mismatch.Field), Message: "must be a plain " + mismatch.Type.String()}
 		}
-		return api.Errorf(code, "%s", describe(prefix, field)).WithFields(field)
+		return api.Errorf(code, "%s", d.describe(field)).WithFields(field)
 	}
 	return nil
 }
 
-// describe returns a failure as a sentence. The paths of a manifest do not name the file,
-// so it begins with manifest.json; those of a config begin with config already.
-func describe(prefix string, f api.FieldError) string {
+// describe returns a failure as a sentence. The paths of a file's fields do not name the file,
+// so it begins with it; those of a config begin with config already.
+func (d kindOf) describe(f api.FieldError) string {
 	text := strings.TrimPrefix(f.Path+": "+f.Message, ": ")
-	if prefix == "" {
-		return bundle.ManifestFile + ": " + text
+	if d.prefix == "" {
+		return d.name + ": " + text
 	}
 	return text
 }

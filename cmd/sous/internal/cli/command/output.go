@@ -162,6 +162,21 @@ func Collect[T any](items iter.Seq2[T, error], limit uint) (out []T, more bool, 
 	return out, false, nil
 }
 
+// Silent returns an App that works on the same server and prints no notes, progress or results.
+func (a *App) Silent() *App {
+	silent := *a
+	silent.Stdout, silent.Stderr, silent.Output = io.Discard, io.Discard, FormatJSON
+	return &silent
+}
+
+// Plural returns a number with its noun: "1 file", "2 files".
+func Plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
 // Mark returns text if on is set, else "-": a cell of a table.
 func Mark(on bool, text string) string {
 	if on {

@@ -20,26 +20,29 @@ import (
 
 // upload returns the files to upload: those of the folder, or if bundling is allowed and
 // the function needs it, one module with all that it imports, and the manifest. The Bundle
-// is nil in the first case.
-func (s *sourceDir) upload(mayBundle bool) (map[string][]byte, *bundler.Bundle, error) {
+// is nil in the first case. entry is that of sous.json, "" for none.
+func (s *sourceDir) upload(mayBundle bool, entry string) (map[string][]byte, *bundler.Bundle, error) {
 	if mayBundle {
-		files, b, err := s.bundled()
+		files, b, err := s.bundled(entry)
 		if err != nil || b != nil {
 			return files, b, err
 		}
 	}
 	files, err := s.files()
+	if err == nil && entry != "" {
+		files, err = withEntry(files, entry)
+	}
 	return files, nil, err
 }
 
 // bundled returns the files to upload if the function needs bundling, else nil.
-func (s *sourceDir) bundled() (map[string][]byte, *bundler.Bundle, error) {
+func (s *sourceDir) bundled(entry string) (map[string][]byte, *bundler.Bundle, error) {
 	fields, err := s.manifest()
 	if err != nil || fields == nil {
 		return nil, nil, err
 	}
 	folder := bundler.Folder{Root: s.root, Ignored: func(path string) bool { return s.skips(path, false) }}
-	folder.Entry = s.entry(text(fields["entry"]))
+	folder.Entry = s.entry(cmp.Or(entry, text(fields["entry"])))
 	folder.Handler = text(fields["handler"])
 	if folder.Entry == "" || !validHandler(folder.Handler) {
 		return nil, nil, nil // the server refuses it
@@ -56,7 +59,15 @@ func (s *sourceDir) bundled() (map[string][]byte, *bundler.Bundle, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return map[string][]byte{bundler.Output: b.Code, bundle.ManifestFile: raw}, b, nil
+	files := map[string][]byte{bundler.Output: b.Code, bundle.ManifestFile: raw}
+	sources, err := s.packSources()
+	if err != nil {
+		return nil, nil, err
+	}
+	if sources != nil {
+		files[sourcesFile] = sources
+	}
+	return files, b, nil
 }
 
 // manifest returns the fields of the folder's manifest, or those that a manifest must have

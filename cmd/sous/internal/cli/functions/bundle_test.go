@@ -39,7 +39,7 @@ func TestUploadedFiles(t *testing.T) {
 			if err != nil {
 				t.Fatalf("openSource: %v", err)
 			}
-			files, b, err := s.upload(true)
+			files, b, err := s.upload(true, "")
 			if err != nil {
 				t.Fatalf("upload: %v", err)
 			}
@@ -49,10 +49,10 @@ func TestUploadedFiles(t *testing.T) {
 			if got := string(files[bundle.ManifestFile]); got != tt.manifest {
 				t.Errorf("manifest.json of the upload: got %s, want %s", got, tt.manifest)
 			}
-			if b != nil && len(files) != 2 {
-				t.Errorf("upload: got %d files, want the module and the manifest", len(files))
+			if b != nil && len(files) != 3 {
+				t.Errorf("upload: got %d files, want the module, the manifest and the sources", len(files))
 			}
-			if files, b, err := s.upload(false); err != nil || b != nil || len(files) == 0 {
+			if files, b, err := s.upload(false, ""); err != nil || b != nil || len(files) == 0 {
 				t.Errorf("upload without bundling = %d files, %v, %v; want those of the folder", len(files), b, err)
 			}
 		})
@@ -86,7 +86,7 @@ func TestErrorsNameTheOriginalPlace(t *testing.T) {
 	if err != nil {
 		t.Fatalf("openSource: %v", err)
 	}
-	_, b, err := s.upload(true)
+	_, b, err := s.upload(true, "")
 	if err != nil {
 		t.Fatalf("upload: %v", err)
 	}

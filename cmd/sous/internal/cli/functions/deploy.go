@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,19 +12,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/codesous/sous/api"
-	"github.com/codesous/sous/api/bundle"
 	"github.com/codesous/sous/api/client"
-	"github.com/codesous/sous/cmd/sous/internal/cli/bundler"
 	"github.com/codesous/sous/cmd/sous/internal/cli/command"
 )
 
-// deployment is a folder to publish, and the function and alias to publish it as. The names
-// are valid; the folder is read when run is called, so one deployment can be run repeatedly.
+// deployment is a folder to publish, and the function and aliases to publish it as. The
+// folder is read when plan is called, so one deployment can be run repeatedly.
 type deployment struct {
 	source *sourceDir
-	name   string
-	alias  string
-	config json.RawMessage // nil: the manifest's
+	name   string          // "": that of sous.json, else that of the folder
+	alias  string          // "": those of sous.json, else api.DefaultAlias
+	config json.RawMessage // nil: none beside sous.json
 	bundle bool            // where the function needs it
 }
 
@@ -35,9 +34,14 @@ type deployed struct {
 	SHA256   string `json:"sha256"`
 	Created  bool   `json:"created"` // false: the latest version was the same
 	URL      string `json:"url"`
+	// Changes are the differences from the version that ran before.
+	Changes []change `json:"changes"`
+	// Schedules are the names of the schedules that were created or changed.
+	Schedules []string `json:"schedules,omitempty"`
 	// Bundle is nil if the folder was uploaded as it is.
 	Bundle   *bundleJSON `json:"bundle,omitempty"`
 	needsKey bool
+	aliases  []string
 }
 
 func (d deployed) text() string {
@@ -46,7 +50,7 @@ func (d deployed) text() string {
 	if !d.Created {
 		state = "unchanged"
 	}
-	fmt.Fprintf(&b, "%s version %d %s (sha256 %s), alias %s\n\n", d.Function, d.Version, state, command.ShortDigest(d.SHA256), d.Alias)
+	fmt.Fprintf(&b, "%s version %d %s (sha256 %s), alias %s\n\n", d.Function, d.Version, state, command.ShortDigest(d.SHA256), strings.Join(d.aliases, ", "))
 	header := ""
 	if d.needsKey {
 		header = `-H "Authorization: Bearer $SOUS_KEY" ` // the shell fills it in: keys are not printed
@@ -57,7 +61,7 @@ func (d deployed) text() string {
 
 func (a commands) fnDeployCommand() *cobra.Command {
 	var name, alias, config string
-	var watch, noBundle bool
+	var watch, noBundle, dryRun bool
 	cmd := &cobra.Command{
 		Use:   "deploy DIR",
 		Short: "Publish a folder as a function's next version and set an alias to it",
@@ -66,6 +70,10 @@ func (a commands) fnDeployCommand() *cobra.Command {
 The function is created if it does not exist. Files that .sousignore names (in
 .gitignore's syntax) are left out, and always .git, node_modules and .sous. A folder
 equal to the latest version publishes no new version.
+
+Settings such as env, authz and limits come from sous.json in the folder, and --config.
+Those that neither names stay as they are in the version that runs; null returns one to
+its default. The command prints what changes.
 
 A function that imports packages is bundled with them, from node_modules, into one
 module; the packages and their sizes are printed.`,
@@ -86,35 +94,39 @@ module; the packages and their sizes are printed.`,
 			if err != nil {
 				return err
 			}
-			if watch {
+			switch {
+			case dryRun && watch:
+				return errors.New("--dry-run and --watch exclude each other")
+			case dryRun:
+				return a.showPlan(cmd.Context(), t, d)
+			case watch:
 				return a.watchAndDeploy(cmd.Context(), t, d)
 			}
 			return a.deploy(cmd.Context(), t, d)
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&name, "name", "", "the function's name (default: the folder's)")
-	flags.StringVar(&alias, "alias", api.DefaultAlias, "alias to set to the version")
-	flags.StringVar(&config, "config", "", "JSON, @FILE or -: settings of the version that override the manifest, such as {\"timeout_ms\": 500}")
+	flags.StringVar(&name, "name", "", "the function's name (default: that of sous.json, else the folder's)")
+	flags.StringVar(&alias, "alias", "", "alias to set to the version (default: those of sous.json, else prod)")
+	flags.StringVar(&config, "config", "", "JSON, @FILE or -: settings of the version that override those of the files, such as {\"timeout_ms\": 500}")
+	flags.BoolVar(&dryRun, "dry-run", false, "print what would change, and publish nothing")
 	flags.BoolVar(&noBundle, "no-bundle", false, "upload the files of the folder as they are, without packages")
 	flags.BoolVar(&watch, "watch", false, "deploy again whenever a file changes, until interrupted")
 	return cmd
 }
 
-// newDeployment opens the folder dir. For name "" the function has the name of the folder, in
-// lower case. It fails if dir is no folder, or if a name is not valid.
+// newDeployment opens the folder dir. It fails if dir is no folder, or if a name is not valid.
 func newDeployment(dir, name, alias string) (deployment, error) {
 	source, err := openSource(dir)
 	if err != nil {
 		return deployment{}, err
 	}
-	if name == "" {
-		name, err = source.name()
-		if err != nil {
-			return deployment{}, fmt.Errorf("give --name: %w", err)
-		}
+	if name != "" {
+		err = api.ValidateName("function", name)
 	}
-	err = cmp.Or(api.ValidateName("function", name), api.ValidateAlias(alias))
+	if alias != "" {
+		err = cmp.Or(err, api.ValidateAlias(alias))
+	}
 	return deployment{source: source, name: name, alias: alias}, err
 }
 
@@ -125,67 +137,62 @@ func (a commands) deploy(ctx context.Context, t *command.Target, d deployment) e
 	if err != nil {
 		return err
 	}
+	a.noteChanges(out.Changes)
 	return a.Print(out, out.text())
 }
 
-// publish bundles the folder if necessary, uploads it and publishes it under the alias. The
+// publish bundles the folder if necessary, uploads it and publishes it under the aliases. The
 // progress calls that step by the verb. A run that is interrupted leaves at most a function
-// without versions and a draft, which expires after a day; the alias moves with the
-// publication, in the last request. CodeValidationSource, CodeValidationManifest,
-// CodeValidationBundle and CodeBodyLimit are about the files.
+// without versions and a draft, which expires after a day; the first alias moves with the
+// publication. CodeValidationSource, CodeValidationManifest, CodeValidationBundle and
+// CodeBodyLimit are about the files.
 func (a commands) publish(ctx context.Context, t *command.Target, d deployment, verb string) (deployed, error) {
-	var files map[string][]byte
-	var bundled *bundler.Bundle
-	err := a.Working("bundling "+d.name, func() (err error) {
-		files, bundled, err = d.source.upload(d.bundle)
-		return err
-	})
+	p, err := a.plan(ctx, t, d)
 	if err != nil {
 		return deployed{}, err
 	}
-	if bundled != nil {
-		for _, warning := range bundled.Warnings {
-			a.Note("warning: %s", warning)
-		}
-		a.Note("%s", bundleText(d.source.root, bundled))
-	}
-	tar, err := bundle.Pack(files)
-	if err != nil {
-		return deployed{}, tooLarge(bundled, err)
-	}
 	var out deployed
-	err = a.Working(verb+" "+d.name, func() (err error) {
-		out, err = d.run(ctx, t, tar)
+	err = a.Working(verb+" "+p.name, func() (err error) {
+		out, err = p.run(ctx, t)
 		return err
 	})
 	if err != nil {
-		return deployed{}, original(bundled, err)
+		return deployed{}, original(p.bundled, err)
 	}
-	out.Bundle = newBundleJSON(bundled)
+	out.Bundle = newBundleJSON(p.bundled)
 	return out, nil
 }
 
-// run uploads a tar and publishes it under the alias.
-func (d deployment) run(ctx context.Context, t *command.Target, tar []byte) (deployed, error) {
-	fn, err := t.Function(d.name)
+// run uploads the tar, publishes it, and sets the aliases and schedules.
+func (p *plan) run(ctx context.Context, t *command.Target) (deployed, error) {
+	fn, err := t.Function(p.name)
 	if err != nil {
 		return deployed{}, err
 	}
-	if err := ensureFunction(ctx, t, fn, d.name); err != nil {
+	if err := ensureFunction(ctx, t, fn, p.name); err != nil {
 		return deployed{}, err
 	}
-	draft, err := fn.UploadTar(ctx, tar)
+	draft, err := fn.UploadTar(ctx, p.tar)
 	if err != nil {
 		return deployed{}, err
 	}
-	version, err := fn.Publish(ctx, client.Publish{DraftID: draft.DraftID, Config: d.config, Alias: d.alias})
+	version, err := fn.Publish(ctx, client.Publish{DraftID: draft.DraftID, Config: p.config, Alias: p.aliases[0]})
 	if err != nil {
 		return deployed{}, err
+	}
+	for _, alias := range p.aliases[1:] {
+		if _, err := fn.SetAlias(ctx, alias, version.Version, client.AliasGuard{}); err != nil {
+			return deployed{}, fmt.Errorf("version %d is published, but alias %s was not set: %w", version.Version, alias, err)
+		}
+	}
+	schedules, err := applySchedules(ctx, t, p.name, p.aliases[0], p.schedules)
+	if err != nil {
+		return deployed{}, fmt.Errorf("version %d is published, but: %w", version.Version, err)
 	}
 	return deployed{
-		Function: d.name, Version: version.Version, Alias: d.alias, SHA256: version.SHA256,
-		Created: version.Created, URL: fn.WebURL(api.Ref{Alias: d.alias}),
-		needsKey: t.HasKey && !opensEndpoint(d.config),
+		Function: p.name, Version: version.Version, Alias: p.aliases[0], aliases: p.aliases, SHA256: version.SHA256,
+		Created: version.Created, URL: fn.WebURL(api.Ref{Alias: p.aliases[0]}), Changes: p.changes, Schedules: schedules,
+		needsKey: t.HasKey && !opensEndpoint(p.config),
 	}, nil
 }
 

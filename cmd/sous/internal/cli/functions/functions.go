@@ -28,7 +28,7 @@ type commands struct{ *command.App }
 // Commands returns the commands about functions and their activations.
 func Commands(a *command.App) []*cobra.Command {
 	c := commands{a}
-	return []*cobra.Command{c.fnCommand(), c.activationCommand(), c.tailCommand()}
+	return []*cobra.Command{c.fnCommand(), c.activationCommand(), c.tailCommand(), c.deployCommand(), c.diffCommand(), c.pullCommand()}
 }
 
 func (a commands) fnCommand() *cobra.Command {

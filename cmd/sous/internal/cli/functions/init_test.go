@@ -71,7 +71,7 @@ func TestTemplates(t *testing.T) {
 			if err != nil {
 				t.Fatalf("openSource: %v", err)
 			}
-			uploaded, b, err := s.upload(true)
+			uploaded, b, err := s.upload(true, "")
 			if err != nil {
 				t.Fatalf("upload: %v", err)
 			}

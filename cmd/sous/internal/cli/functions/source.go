@@ -12,6 +12,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/bundle"
+	"github.com/codesous/sous/api/manifest"
 	"github.com/codesous/sous/cmd/sous/internal/cli/command"
 )
 
@@ -20,7 +21,7 @@ const ignoreFile = ".sousignore"
 
 // alwaysIgnored lists names that are left out of every bundle; an ignore file cannot
 // include them.
-var alwaysIgnored = []string{".git", "node_modules", ".sous", ignoreFile}
+var alwaysIgnored = []string{".git", "node_modules", ".sous", ".env", ".dev.vars", manifest.SettingsFile, ignoreFile}
 
 // sourceDir is a function's folder on this machine. It reads the folder at each call; only
 // the ignore file is read once, by openSource.

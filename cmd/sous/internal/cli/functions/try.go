@@ -35,11 +35,7 @@ The exit code is 3 if the function failed.`,
 			if err != nil {
 				return err
 			}
-			name, err := (&sourceDir{root: args[0]}).name()
-			if err != nil {
-				name = tryoutName
-			}
-			d, err := newDeployment(args[0], name, api.DefaultAlias)
+			d, err := newDeployment(args[0], tryoutName, api.DefaultAlias)
 			if err != nil {
 				return err
 			}
@@ -65,8 +61,8 @@ The exit code is 3 if the function failed.`,
 	return cmd
 }
 
-// tryoutName is the name of the function if the folder's name is not a function name: no
-// URL needs it.
+// tryoutName is the name of the function, whose folder may have a name that no function can
+// have: no URL needs it.
 const tryoutName = "function"
 
 // tryOut publishes d on the server of t and runs it once, with its log.

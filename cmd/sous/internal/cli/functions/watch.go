@@ -10,6 +10,7 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
+	"github.com/codesous/sous/api/manifest"
 	"github.com/codesous/sous/cmd/sous/internal/cli/command"
 )
 
@@ -95,5 +96,5 @@ func (s *sourceDir) concerns(e fsnotify.Event) bool {
 		return false
 	}
 	rel = filepath.ToSlash(rel)
-	return rel == ignoreFile || !s.skips(rel, false)
+	return rel == ignoreFile || rel == manifest.SettingsFile || !s.skips(rel, false)
 }

@@ -1,0 +1,198 @@
+package functions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/codesous/sous/api/bundle"
+	"github.com/codesous/sous/api/manifest"
+	"github.com/codesous/sous/cmd/sous/internal/cli/command"
+)
+
+// deployAtOnce is the number of functions that sous deploy publishes at the same time.
+const deployAtOnce = 4
+
+// deployCommand returns sous deploy.
+func (a commands) deployCommand() *cobra.Command {
+	var dryRun bool
+	cmd := &cobra.Command{
+		Use:   "deploy [DIR]",
+		Short: "Deploy every function of a folder tree that changed",
+		Long: `Deploy every function of a folder tree that changed, several at a time, and print a
+summary. A function is a folder with a sous.json or a manifest.json; folders below it belong
+to it. Each is deployed as by sous fn deploy. The command goes on after a failure, and then
+fails.`,
+		Example: `  sous deploy
+  sous deploy services --dry-run`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			folders, err := functionFolders(folderOf(args))
+			if err != nil {
+				return err
+			}
+			t, err := a.Target()
+			if err != nil {
+				return err
+			}
+			return a.deployTree(cmd.Context(), t, folders, dryRun)
+		},
+	}
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print what would change, and publish nothing")
+	a.RegisterRemote(cmd.Flags())
+	return cmd
+}
+
+// functionFolders returns the folders of functions below root, in order. It fails if there is
+// none.
+func functionFolders(root string) ([]string, error) {
+	var out []string
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			return err
+		}
+		if path != root && slices.Contains(alwaysIgnored, d.Name()) {
+			return fs.SkipDir
+		}
+		for _, file := range []string{manifest.SettingsFile, bundle.ManifestFile} {
+			if _, err := os.Stat(filepath.Join(path, file)); err == nil {
+				out = append(out, path)
+				return fs.SkipDir
+			}
+		}
+		return nil
+	})
+	if err == nil && len(out) == 0 {
+		err = fmt.Errorf("%s has no function: no folder in it has a %s or a %s", root, manifest.SettingsFile, bundle.ManifestFile)
+	}
+	return out, err
+}
+
+// The outcomes of a folder in the summary.
+const (
+	treePublished = "published"
+	treeUnchanged = "unchanged"
+	treeWould     = "would change"
+	treeFailed    = "failed"
+)
+
+// treeResult is the outcome of one folder.
+type treeResult struct {
+	Folder   string   `json:"folder"`
+	Function string   `json:"function,omitempty"`
+	Outcome  string   `json:"outcome"`
+	Version  int64    `json:"version,omitempty"`
+	Changes  []change `json:"changes,omitempty"`
+	URL      string   `json:"url,omitempty"`
+	Error    string   `json:"error,omitempty"`
+}
+
+// deployTree deploys the folders, deployAtOnce at a time, and prints a table of the outcomes.
+func (a commands) deployTree(ctx context.Context, t *command.Target, folders []string, dryRun bool) error {
+	results := make([]treeResult, len(folders))
+	var printing sync.Mutex
+	done := 0
+	quiet := commands{a.Silent()} // the steps of several functions would mix
+	var workers errgroup.Group
+	workers.SetLimit(deployAtOnce)
+	for i, folder := range folders {
+		workers.Go(func() error {
+			results[i] = quiet.deployFolder(ctx, t, folder, dryRun)
+			printing.Lock()
+			defer printing.Unlock()
+			done++
+			a.Note("[%d/%d] %s %s", done, len(folders), folder, results[i].Outcome)
+			return nil
+		})
+	}
+	_ = workers.Wait() // the failures are in the results
+	failed := 0
+	for _, r := range results {
+		if r.Outcome == treeFailed {
+			failed++
+		}
+	}
+	err := command.PrintList(a.App, results, []string{"FOLDER", "FUNCTION", "OUTCOME", "VERSION", "CHANGES"}, treeRow)
+	switch {
+	case err != nil:
+		return err
+	case failed > 0:
+		return errors.Join(failures(results, len(folders), failed)...)
+	}
+	return nil
+}
+
+// failures returns an error for each folder that failed, behind one with their number.
+func failures(results []treeResult, all, failed int) []error {
+	out := []error{fmt.Errorf("%d of %d functions were not deployed", failed, all)}
+	for _, r := range results {
+		if r.Outcome == treeFailed {
+			out = append(out, fmt.Errorf("%s: %s", r.Folder, r.Error))
+		}
+	}
+	return out
+}
+
+func treeRow(r treeResult) []string {
+	version := "-"
+	if r.Version > 0 {
+		version = fmt.Sprint(r.Version)
+	}
+	files, settings := 0, 0
+	for _, c := range r.Changes {
+		switch {
+		case c.How == howKept:
+		case c.Kind == changeFile:
+			files++
+		default:
+			settings++
+		}
+	}
+	changes := "-"
+	if files+settings > 0 {
+		changes = command.Plural(files, "file") + ", " + command.Plural(settings, "setting")
+	}
+	return []string{r.Folder, r.Function, r.Outcome, version, changes}
+}
+
+// deployFolder deploys one folder if it differs from what runs.
+func (a commands) deployFolder(ctx context.Context, t *command.Target, folder string, dryRun bool) treeResult {
+	out := treeResult{Folder: folder, Outcome: treeFailed}
+	d, err := newDeployment(folder, "", "")
+	if err != nil {
+		out.Error = err.Error()
+		return out
+	}
+	d.bundle = true
+	p, err := a.plan(ctx, t, d)
+	if err != nil {
+		out.Error = err.Error()
+		return out
+	}
+	out.Function, out.Changes = p.name, p.changes
+	if dryRun {
+		out.Outcome = treeUnchanged
+		if p.differs() {
+			out.Outcome = treeWould
+		}
+		return out
+	}
+	published, err := p.run(ctx, t)
+	if err != nil {
+		out.Error = original(p.bundled, err).Error()
+		return out
+	}
+	out.Version, out.URL, out.Outcome = published.Version, published.URL, treeUnchanged
+	if published.Created {
+		out.Outcome = treePublished
+	}
+	return out
+}
