@@ -93,6 +93,10 @@ func (immediate) Authorize(_ context.Context, inv *api.Invocation) error {
 
 func (immediate) Cancel(context.Context, string, string) (*api.Activation, error) { return nil, nil }
 
+func (immediate) Verify(context.Context, string, string, string, *api.VersionConfig, []byte) error {
+	return nil
+}
+
 func (immediate) Check(context.Context, string, string, string, []byte) error { return nil }
 
 func (immediate) FunctionChanged(context.Context, string, string, string) {}

@@ -77,6 +77,10 @@ func (e *engine) Check(_ context.Context, tenant, entry, handler string, bundle 
 	return e.check(entry, handler, bundle)
 }
 
+func (e *engine) Verify(context.Context, string, string, string, *api.VersionConfig, []byte) error {
+	return nil
+}
+
 func (*engine) Warm(string, string, string, *api.Version) {}
 
 func (e *engine) FunctionChanged(context.Context, string, string, string) {

@@ -233,6 +233,21 @@ func (i *Invoker) Check(ctx context.Context, tenant, entry, handler string, tar 
 	})
 }
 
+// Verify evaluates the modules of a version that is not published yet, whose tar Check has
+// accepted. Errors: CodeValidationSource where they fail, CodeShuttingDown, ctx's.
+func (i *Invoker) Verify(ctx context.Context, tenant, namespace, function string, config *api.VersionConfig, tar []byte) error {
+	if err := i.enter(); err != nil {
+		return err
+	}
+	defer i.active.Done()
+	if i.pool == nil {
+		return errNoPool()
+	}
+	prog := i.newProgram(tenant, namespace, function, &api.Version{SHA256: bundle.Digest(tar), Config: *config})
+	prog.Bundle = func(context.Context) ([]byte, error) { return tar, nil }
+	return i.pool.Verify(ctx, prog)
+}
+
 // Warm starts a sandbox for a version that was just published, where this replica has room, so
 // that its first call finds the program loaded. It does not wait for the start. An error is
 // logged only: the call starts a sandbox itself.

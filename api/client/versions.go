@@ -16,6 +16,8 @@ type Publish struct {
 	DraftID string          `json:"draft_id"`
 	Config  json.RawMessage `json:"config,omitempty"`
 	Alias   string          `json:"alias,omitempty"`
+	// Verify, if false, publishes modules that may fail when they are loaded.
+	Verify *bool `json:"verify,omitempty"`
 }
 
 // Published is the result of a publish. Created is false if the latest version has the same

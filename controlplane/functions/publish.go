@@ -16,6 +16,9 @@ type Compiler interface {
 	// Check compiles a tenant's bundle in a sandbox of its own. Errors:
 	// CodeValidationSource with file, line and column.
 	Check(ctx context.Context, tenant, entry, handler string, bundle []byte) error
+	// Verify evaluates the modules of a bundle that Check accepted. Errors:
+	// CodeValidationSource where they fail.
+	Verify(ctx context.Context, tenant, namespace, function string, config *api.VersionConfig, bundle []byte) error
 	// FunctionChanged drops what every replica has cached of a function: here immediately,
 	// elsewhere by a notice. If the notice is lost, the cached resolution ends after a
 	// second.
@@ -41,6 +44,8 @@ type PublishRequest struct {
 	DraftID                     string
 	Config                      json.RawMessage
 	Alias                       string
+	// Unverified publishes modules that may fail when they are loaded.
+	Unverified bool
 }
 
 // Publish checks a draft and publishes it as the next version. created is false if the
@@ -82,6 +87,11 @@ func (p *Publisher) Publish(ctx context.Context, r PublishRequest) (version api.
 	}
 	if err := p.Engine.Check(ctx, r.Tenant, config.Entry, config.Handler, packed); err != nil {
 		return api.Version{}, false, err
+	}
+	if !r.Unverified {
+		if err := p.Engine.Verify(ctx, r.Tenant, r.Namespace, r.Function, &config, packed); err != nil {
+			return api.Version{}, false, err
+		}
 	}
 	version, created, err = p.Versions.Publish(ctx, storage.Publish{
 		Tenant: r.Tenant, Namespace: r.Namespace, Function: r.Function,

@@ -22,6 +22,7 @@ type publishBody struct {
 	DraftID string          `json:"draft_id" doc:"the draft_id of the answer to the upload"`
 	Config  json.RawMessage `json:"config,omitempty" doc:"over the manifest: timeout_ms, memory_mb, max_concurrency, env, capabilities, authz, cors"`
 	Alias   string          `json:"alias,omitempty" doc:"an alias to point at the version"`
+	Verify  *bool           `json:"verify,omitempty" doc:"false publishes modules that may fail when they are loaded; default true"`
 }
 
 type publishInput struct {
@@ -106,6 +107,7 @@ func (a *API) publishVersion(ctx context.Context, in *publishInput) (*publishOut
 	version, created, err := a.publisher.Publish(ctx, PublishRequest{
 		Tenant: tenant, Namespace: namespace, Function: function,
 		DraftID: in.Body.DraftID, Config: in.Body.Config, Alias: in.Body.Alias,
+		Unverified: in.Body.Verify != nil && !*in.Body.Verify,
 	})
 	if err != nil {
 		return nil, err

@@ -108,18 +108,27 @@ func (s *Server) API(t testing.TB) *client.Tenant {
 // and points prod at it.
 func (s *Server) Publish(t testing.TB, name, config string, files map[string]string) {
 	t.Helper()
-	if err := s.publish(t, name, config, files); err != nil {
+	if err := s.publish(t, name, config, files, nil); err != nil {
 		t.Fatalf("publish %s: %v", name, err)
+	}
+}
+
+// PublishUnverified is Publish for modules that fail when they are loaded.
+func (s *Server) PublishUnverified(t testing.TB, name, config string, files map[string]string) {
+	t.Helper()
+	verify := false
+	if err := s.publish(t, name, config, files, &verify); err != nil {
+		t.Fatalf("publish %s unverified: %v", name, err)
 	}
 }
 
 // TryPublish is Publish for tests that expect a refusal, which it returns.
 func (s *Server) TryPublish(t testing.TB, name string, files map[string]string) error {
 	t.Helper()
-	return s.publish(t, name, "", files)
+	return s.publish(t, name, "", files, nil)
 }
 
-func (s *Server) publish(t testing.TB, name, config string, files map[string]string) error {
+func (s *Server) publish(t testing.TB, name, config string, files map[string]string, verify *bool) error {
 	ns := s.API(t).Namespace(Namespace)
 	if _, err := ns.CreateFunction(t.Context(), client.NewFunction{Name: name}); err != nil {
 		return err
@@ -133,7 +142,7 @@ func (s *Server) publish(t testing.TB, name, config string, files map[string]str
 		return err
 	}
 	_, err = ns.Function(name).Publish(t.Context(), client.Publish{
-		DraftID: draft.DraftID, Config: json.RawMessage(cmp.Or(config, "{}")), Alias: "prod",
+		DraftID: draft.DraftID, Config: json.RawMessage(cmp.Or(config, "{}")), Alias: "prod", Verify: verify,
 	})
 	return err
 }

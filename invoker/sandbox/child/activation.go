@@ -91,6 +91,9 @@ func (a *activation) run(event []byte) ([]byte, error) {
 	if err := a.enter(); err != nil {
 		return nil, err
 	}
+	if a.head.Flags&wire.FlagVerify != 0 {
+		return nil, nil
+	}
 	a.realm.enter()
 	body, err := a.handle(event)
 	if len(a.waited) > 0 && a.ctl.cause() == causeNone && !uncatchable(err) {

@@ -178,6 +178,8 @@ const (
 	FlagEarly uint8 = 1 << iota
 	// FlagStream: the parent takes a streamed answer.
 	FlagStream
+	// FlagVerify: the modules are evaluated, and no handler is called.
+	FlagVerify
 )
 
 // Outcome is how an activation ended in the child.

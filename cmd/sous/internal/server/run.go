@@ -41,7 +41,8 @@ func Serve(ctx context.Context, flags *pflag.FlagSet, log io.Writer) error {
 //
 // Besides the defaults of its flags, Dev differs from Serve in these things: the embedded
 // store; all roles whatever the settings say; a key file for secrets, which it creates in the
-// data folder; answers with the messages of functions' errors; and an observer in place of the log's lines about activations.
+// data folder; answers with the messages of functions' errors; and an observer in
+// place of the log's lines about activations, unless the log is for programs.
 func Dev(ctx context.Context, flags *pflag.FlagSet, log io.Writer, observer invoker.Observer, ready func(url, store string)) error {
 	s, err := loadSettings(flags)
 	if err != nil {
@@ -50,7 +51,10 @@ func Dev(ctx context.Context, flags *pflag.FlagSet, log io.Writer, observer invo
 	if s.Auth == authKeys && s.Store == "" {
 		return errKeysEmbedded
 	}
-	s.Observer, s.ShowErrors = observer, true
+	s.ShowErrors = true
+	if s.LogFormat == logConsole { // a program reads the log's own lines
+		s.Observer = observer
+	}
 	s.Roles = allRoles // even if a configuration file that serve reads too says otherwise
 	if err := s.makeSecretsKey(); err != nil {
 		return err

@@ -24,6 +24,8 @@ type deployment struct {
 	alias  string          // "": those of sous.json, else api.DefaultAlias
 	config json.RawMessage // nil: none beside sous.json
 	bundle bool            // where the function needs it
+	// unverified publishes modules that may fail when they are loaded.
+	unverified bool
 }
 
 // deployed is the JSON form of the output of deploy.
@@ -61,13 +63,14 @@ func (d deployed) text() string {
 
 func (a commands) fnDeployCommand() *cobra.Command {
 	var name, alias, config string
-	var watch, noBundle, dryRun bool
+	var watch, noBundle, noVerify, dryRun bool
 	cmd := &cobra.Command{
 		Use:   "deploy DIR",
 		Short: "Publish a folder as a function's next version and set an alias to it",
 		Long: `Publish a folder as a function's next version and set an alias to it.
 
-The function is created if it does not exist. Files that .sousignore names (in
+The function is created if it does not exist. Its modules are loaded once before the
+publication, which is refused if they fail. Files that .sousignore names (in
 .gitignore's syntax) are left out, and always .git, node_modules and .sous. A folder
 equal to the latest version publishes no new version.
 
@@ -85,7 +88,7 @@ module; the packages and their sizes are printed.`,
 			if err != nil {
 				return err
 			}
-			d.bundle = !noBundle
+			d.bundle, d.unverified = !noBundle, noVerify
 			d.config, err = command.ReadJSONArg("config", config, a.Stdin, api.MaxRequestBytes)
 			if err != nil {
 				return err
@@ -111,6 +114,7 @@ module; the packages and their sizes are printed.`,
 	flags.StringVar(&config, "config", "", "JSON, @FILE or -: settings of the version that override those of the files, such as {\"timeout_ms\": 500}")
 	flags.BoolVar(&dryRun, "dry-run", false, "print what would change, and publish nothing")
 	flags.BoolVar(&noBundle, "no-bundle", false, "upload the files of the folder as they are, without packages")
+	flags.BoolVar(&noVerify, "no-verify", false, "publish also if the modules fail when they are loaded")
 	flags.BoolVar(&watch, "watch", false, "deploy again whenever a file changes, until interrupted")
 	return cmd
 }
@@ -176,7 +180,12 @@ func (p *plan) run(ctx context.Context, t *command.Target) (deployed, error) {
 	if err != nil {
 		return deployed{}, err
 	}
-	version, err := fn.Publish(ctx, client.Publish{DraftID: draft.DraftID, Config: p.config, Alias: p.aliases[0]})
+	request := client.Publish{DraftID: draft.DraftID, Config: p.config, Alias: p.aliases[0]}
+	if p.unverified {
+		verify := false
+		request.Verify = &verify
+	}
+	version, err := fn.Publish(ctx, request)
 	if err != nil {
 		return deployed{}, err
 	}

@@ -28,6 +28,8 @@ type plan struct {
 	changes   []change
 	now       *running // nil if nothing runs
 	files     map[string][]byte
+	// unverified publishes modules that may fail when they are loaded.
+	unverified bool
 }
 
 // The kinds of a change.
@@ -61,7 +63,7 @@ func (a commands) plan(ctx context.Context, t *command.Target, d deployment) (*p
 	if err != nil {
 		return nil, err
 	}
-	p := &plan{schedules: settings.Schedules}
+	p := &plan{schedules: settings.Schedules, unverified: d.unverified}
 	p.name, p.aliases, err = d.names(settings)
 	if err != nil {
 		return nil, err
