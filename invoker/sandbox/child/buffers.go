@@ -79,7 +79,7 @@ func weakMake(r *realm, call goja.FunctionCall) goja.Value {
 	if !ok {
 		panic(r.vm.NewTypeError("the target is not an object"))
 	}
-	return r.vm.NewDynamicObject(&holder{weak.Make(target)})
+	return r.vm.NewDynamicObject(&holder{state: weak.Make(target)})
 }
 
 // weakGet returns the object of a handle, undefined once it was collected.
