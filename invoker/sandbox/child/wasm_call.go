@@ -279,13 +279,13 @@ func (w *wasmEngine) externRef(v goja.Value) uint64 {
 	if goja.IsNull(v) {
 		return 0
 	}
-	_, isObject := v.(*goja.Object)
-	if i, ok := w.indices[v]; isObject && ok {
+	object, isObject := v.(*goja.Object)
+	if i, ok := w.indices[object]; isObject && ok {
 		return i
 	}
 	w.values = append(w.values, v)
 	if isObject {
-		w.indices[v] = uint64(len(w.values))
+		w.indices[object] = uint64(len(w.values))
 	}
 	return uint64(len(w.values))
 }

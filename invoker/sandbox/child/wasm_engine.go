@@ -33,9 +33,9 @@ type wasmEngine struct {
 
 	functions map[functionKey]*wasmFunction
 	memories  map[wazeroapi.Memory]*wasmMemory
-	scratch   wazeroapi.Module      // turns references into functions
-	values    []goja.Value          // of externref, which is an index from 1
-	indices   map[goja.Value]uint64 // of objects among values
+	scratch   wazeroapi.Module        // turns references into functions
+	values    []goja.Value            // of externref, which is an index from 1
+	indices   map[*goja.Object]uint64 // of objects among values
 	classes   wasmClasses
 
 	thrown error // by an import, while it passes frames of WebAssembly
@@ -78,7 +78,7 @@ func newWasmEngine(r *realm) *wasmEngine {
 		types:     map[string]wasm.FuncType{},
 		functions: map[functionKey]*wasmFunction{},
 		memories:  map[wazeroapi.Memory]*wasmMemory{},
-		indices:   map[goja.Value]uint64{},
+		indices:   map[*goja.Object]uint64{},
 	}
 }
 

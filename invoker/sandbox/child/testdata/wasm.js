@@ -102,6 +102,8 @@ function memories() {
   new Uint8Array(shared.buffer)[9] = 200;
   const before = shared.buffer;
   const filled = new WebAssembly.Table({ element: "externref", initial: 1e5 }, "x");
+  const values = ["ü€", "x", 1, 1.5, 7n, true, undefined, null, NaN, "\ud800"], refs = new WebAssembly.Global({ value: "externref", mutable: true });
+  check("values as externref", values.map((v) => { refs.value = v; return Object.is(refs.value, v) || refs.value === v; }), values.map(() => true));
   check("a table that is filled", [filled.get(0), filled.get(99999), filled.length], ["x", "x", 1e5]);
   check("a memory of two instances", [a.mem === shared, b.load(9), a.grow(1), before.byteLength, shared.buffer.byteLength, b.load(70000), b.load(9)], [true, 200, 1, 0, 131072, 0, 200]);
   check("link errors", [threw(() => make(uses, { m: { mem: {} } })), threw(() => make({ imports: [["m", "mem", [2, 0, 3]]] }, { m: { mem: new WebAssembly.Memory({ initial: 1 }) } })), threw(() => make({ imports: [["m", "mem", [2, 1, 1, 2]]] }, { m: { mem: new WebAssembly.Memory({ initial: 1 }) } }))], ["LinkError", "LinkError", "LinkError"]);
