@@ -1,5 +1,5 @@
 // ReadableStream and its readers (https://streams.spec.whatwg.org/#rs).
-const { expose, react, resolved, rejected, attempt, promised, dictionary, callback, needs, handled, apply, asyncIterator } = require("internal/webidl");
+const { expose, react, resolved, rejected, attempt, promised, nothing, dictionary, callback, needs, handled, apply, asyncIterator } = require("internal/webidl");
 const { markOf, strategyOf, sizeOf } = require("internal/queuing");
 const streams = require("internal/readables");
 const defaults = require("internal/readabledefault");
@@ -24,7 +24,7 @@ class ReadableStream {
     else if (source === null || typeof source !== "object" && typeof source !== "function") throw new TypeError("The source must be an object");
     const s = this.#s = streams.newReadable();
     s.object = this;
-    setUp(s, source || {}, strategyOf(strategy));
+    setUp(s, source || nothing, strategyOf(strategy));
   }
   static from(items) {
     needs(arguments.length, 1, "ReadableStream.from");

@@ -94,9 +94,12 @@ function constants(C, values) {
   }
 }
 
+// nothing is a dictionary without members, also where Object.prototype has some.
+const nothing = Object.freeze(Object.create(null));
+
 // dictionary checks an argument that is a dictionary: an object, or nothing.
 function dictionary(value, what) {
-  if (value === undefined || value === null) return {};
+  if (value === undefined || value === null) return nothing;
   if (typeof value !== "object" && typeof value !== "function") throw new TypeError(`${what} must be an object`);
   return value;
 }
@@ -116,4 +119,4 @@ function needs(count, least, what) {
 const illegal = (name) => new TypeError(`Illegal constructor: ${name}`);
 const asyncIterator = Symbol.asyncIterator || Symbol.for("Symbol.asyncIterator");
 
-module.exports = { apply, react, handled, resolved, rejected, attempt, promised, request, deferred, Queue, platformClass, expose, constants, dictionary, callback, needs, illegal, ignore, asyncIterator };
+module.exports = { apply, react, handled, resolved, rejected, attempt, promised, request, deferred, Queue, platformClass, expose, constants, nothing, dictionary, callback, needs, illegal, ignore, asyncIterator };

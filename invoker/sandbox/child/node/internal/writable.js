@@ -1,5 +1,5 @@
 // WritableStream, its writer and its controller (https://streams.spec.whatwg.org/#ws).
-const { expose, illegal, react, resolved, rejected, attempt, promised, request, deferred, callback, needs, Queue } = require("internal/webidl");
+const { expose, illegal, react, resolved, rejected, attempt, promised, request, deferred, nothing, callback, needs, Queue } = require("internal/webidl");
 const { markOf, strategyOf, sizeOf, SizedQueue } = require("internal/queuing");
 const { begin } = require("internal/readables");
 
@@ -18,7 +18,7 @@ class WritableStream {
       making = undefined;
       return;
     }
-    if (sink === undefined) sink = {};
+    if (sink === undefined) sink = nothing;
     else if (sink === null || typeof sink !== "object" && typeof sink !== "function") throw new TypeError("The sink must be an object");
     const given = strategyOf(strategy), s = this.#s = newWritable();
     s.object = this;
