@@ -125,9 +125,7 @@ func (w *wasmEngine) run(f func(ctx context.Context) error) {
 func (w *wasmEngine) raise(err error) {
 	thrown := w.thrown
 	w.thrown = nil
-	if why := w.realm.ctl.cause(); why != causeNone && why != causeEnded {
-		w.realm.interrupted()
-	}
+	w.realm.checkStopped()
 	if err == nil {
 		return
 	}
@@ -144,15 +142,6 @@ func (w *wasmEngine) raise(err error) {
 		panic(w.realm.errorOf("RangeError", "Maximum call stack size exceeded"))
 	}
 	w.throw(w.classes.runtime, "%s", message)
-}
-
-// interrupted passes on the interrupt of a script that was stopped.
-func (r *realm) interrupted() {
-	noop, err := r.vm.RunString("(function () {})")
-	must(err)
-	call, _ := goja.AssertFunction(noop)
-	_, err = call(goja.Undefined())
-	must(err)
 }
 
 // errThrown unwinds frames of WebAssembly for an exception that engine.thrown keeps.

@@ -75,9 +75,14 @@ func TestHostileWebObjects(t *testing.T) {
 			}
 		})
 	}
-	p := inProcess(t).source(`export default () => structuredClone(1, { transfer: (function* () { for (;;) yield {} })() })`)
-	p.begin("null", 100*time.Millisecond)
-	if o := p.finish(); o.Outcome != wire.OutcomeTimeout {
-		t.Errorf("an endless list: got outcome %d with %s, want a timeout", o.Outcome, o.Body)
+	for name, script := range map[string]string{
+		"an endless list":        `structuredClone(1, { transfer: (function* () { for (;;) yield {} })() })`,
+		"a list of many locales": `Intl.getCanonicalLocales({ length: 2 ** 53 })`,
+	} {
+		p := inProcess(t).source(`export default () => ` + script)
+		p.begin("null", 100*time.Millisecond)
+		if o := p.finish(); o.Outcome != wire.OutcomeTimeout {
+			t.Errorf("%s: got outcome %d with %s, want a timeout", name, o.Outcome, o.Body)
+		}
 	}
 }
