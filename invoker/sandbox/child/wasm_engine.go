@@ -197,7 +197,7 @@ func (w *wasmEngine) link(names []string, externs []wasmExtern) wazeroapi.Module
 }
 
 // watch returns the context that ends when the activation is stopped. Instances are then
-// closed wherever they run: their loops and calls look for it.
+// closed wherever they run: their loops look for it.
 func (w *wasmEngine) watch() context.Context {
 	ctx := w.realm.ctl.context()
 	if w.ctl != w.realm.ctl {
