@@ -30,7 +30,7 @@ func additionTable() []addition {
 		{"weakkeys.js", []string{"WeakMap", "WeakSet"}},
 		{"accessors.js", []string{"etter__"}},
 		{"typedarrays.js", []string{"8Array.from", "TypedArray", "Int8Array", "Clamped", "16Array", "32Array", "64Array"}},
-		{"buffers.js", []string{"WebAssembly", "transfer", "detached", "maxByteLength", "resizable", "prototype.resize"}},
+		{"buffers.js", []string{"WebAssembly", "transfer", "postMessage", `"bytes"`, `"byob"`, "detached", "maxByteLength", "resizable", "prototype.resize"}},
 		{"resizable.js", []string{"maxByteLength", "resizable", "prototype.resize"}},
 		{"float16.js", []string{"loat16", "f16round"}},
 		{"depth.js", []string{"__cs_deep"}},

@@ -27,7 +27,7 @@ const maxBufferBytes = 1 << 31
 // bufferTransfer detaches a buffer and returns one of the given length with its bytes.
 func bufferTransfer(r *realm, call goja.FunctionCall) goja.Value {
 	b := r.bufferOf(call)
-	if _, ok := stateOf[*wasmMemory](call.Argument(0)); ok {
+	if _, ok := stateOf[wasmBuffer](call.Argument(0)); ok {
 		panic(r.vm.NewTypeError("the buffer of a WebAssembly.Memory cannot be detached"))
 	}
 	size := call.Argument(1).ToInteger()
@@ -79,7 +79,7 @@ func weakMake(r *realm, call goja.FunctionCall) goja.Value {
 	if !ok {
 		panic(r.vm.NewTypeError("the target is not an object"))
 	}
-	return r.vm.NewDynamicObject(&holder{weak.Make(target)})
+	return r.vm.NewDynamicObject(&holder{state: weak.Make(target)})
 }
 
 // weakGet returns the object of a handle, undefined once it was collected.

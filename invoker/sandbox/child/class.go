@@ -13,8 +13,12 @@ var slot = goja.NewSymbol("[[State]]")
 // holder carries Go state in a script object that has no members.
 //
 // A script that gets hold of it sees an object without members; only Go code that exports
-// it reaches state.
-type holder struct{ state any }
+// it reaches state. A script can put it into another object, or make an object inherit it:
+// it counts only where its owner has it.
+type holder struct {
+	state any
+	owner *goja.Object
+}
 
 func (*holder) Get(string) goja.Value       { return nil }
 func (*holder) Set(string, goja.Value) bool { return false }
@@ -133,7 +137,7 @@ func (c *class[T]) instance(r *realm, state T) *goja.Object {
 // attach makes state the Go state of obj, for ever: the property cannot be changed or
 // deleted.
 func (r *realm) attach(obj *goja.Object, state any) {
-	must(obj.DefineDataPropertySymbol(slot, r.vm.NewDynamicObject(&holder{state}), goja.FLAG_FALSE, goja.FLAG_FALSE, goja.FLAG_FALSE))
+	must(obj.DefineDataPropertySymbol(slot, r.vm.NewDynamicObject(&holder{state, obj}), goja.FLAG_FALSE, goja.FLAG_FALSE, goja.FLAG_FALSE))
 }
 
 // hidden defines a property that is not enumerated.
@@ -141,20 +145,27 @@ func (r *realm) hidden(obj *goja.Object, name string, v goja.Value) {
 	must(obj.DefineDataProperty(name, v, goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_FALSE))
 }
 
-// stateOf returns an object's Go state, if it is of type T. An object of a script that
-// inherits from a platform object shares its state, since the property is found on the
-// prototype.
+// Types that goja exports objects as.
+var (
+	holderType = reflect.TypeFor[*holder]()
+	proxyType  = reflect.TypeFor[goja.Proxy]()
+)
+
+// stateOf returns an object's Go state, if it is of type T. The state belongs to that object
+// alone: an object that inherits from it has none, and neither has a proxy of it, whose traps
+// are not called. Code that relies on the kind of its receiver, as that of a resizable buffer
+// does, would otherwise use the state of one object with the memory of another.
 func stateOf[T any](v goja.Value) (state T, ok bool) {
 	obj, ok := v.(*goja.Object)
-	if !ok {
+	if !ok || obj.ExportType() == proxyType {
 		return state, false
 	}
 	kept, ok := obj.GetSymbol(slot).(*goja.Object)
-	if !ok {
+	if !ok || kept.ExportType() != holderType {
 		return state, false
 	}
 	h, ok := kept.Export().(*holder)
-	if !ok {
+	if !ok || h.owner != obj {
 		return state, false
 	}
 	state, ok = h.state.(T)

@@ -16,8 +16,9 @@ type abortSignal struct {
 	steps   []*abortStep              // those of the platform's scripts, called next
 	// sources are the signals that abort this one, which AbortSignal.any made: never ones that
 	// it made, too, so that an abort does not recurse.
-	sources   []*abortSignal
-	dependent bool
+	sources    []*abortSignal
+	dependents []*abortSignal // the signals that have this one as a source
+	dependent  bool
 }
 
 // abortStep is a function of a script of the platform.
@@ -30,8 +31,8 @@ func (r *realm) newSignal() *abortSignal {
 	return s
 }
 
-// abort calls all listeners, once (DOM: signal abort). reason is the script's, an AbortError
-// if it is undefined.
+// abort aborts the signal and those that depend on it, and then calls the listeners of all,
+// once (DOM: signal abort). reason is the script's, an AbortError if it is undefined.
 func (s *abortSignal) abort(r *realm, reason goja.Value) {
 	if s.aborted {
 		return
@@ -40,10 +41,25 @@ func (s *abortSignal) abort(r *realm, reason goja.Value) {
 		reason = r.newDOMException("AbortError", "This operation was aborted")
 	}
 	s.aborted, s.reason = true, reason
+	aborted := []*abortSignal{s}
+	for _, d := range s.dependents {
+		if !d.aborted {
+			d.aborted, d.reason = true, reason
+			aborted = append(aborted, d)
+		}
+	}
+	s.dependents = nil
+	for _, signal := range aborted {
+		signal.notify(r)
+	}
+}
+
+// notify calls the listeners (DOM: run the abort steps).
+func (s *abortSignal) notify(r *realm) {
 	then, steps := s.then, s.steps
 	s.then, s.steps = nil, nil
 	for _, listener := range then {
-		listener(reason)
+		listener(s.reason)
 	}
 	for _, step := range steps {
 		_, err := step.call(goja.Undefined())
@@ -132,7 +148,7 @@ func signalAny(r *realm, call goja.FunctionCall) goja.Value {
 		}
 	}
 	for _, source := range s.sources {
-		source.then = append(source.then, func(reason goja.Value) { s.abort(r, reason) })
+		source.dependents = append(source.dependents, s)
 	}
 	return s.object
 }

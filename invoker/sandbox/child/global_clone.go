@@ -103,6 +103,8 @@ func (c *cloner) object(from *goja.Object) goja.Value {
 	switch class := from.ClassName(); class {
 	case "Function":
 		c.refuse("a function")
+	case "Arguments":
+		c.refuse("an arguments object")
 	case "Date":
 		return c.keep(from, c.create("Date", from.ToNumber()))
 	case "String":
@@ -161,15 +163,7 @@ func (c *cloner) entries(from, to *goja.Object, method string) goja.Value {
 	if !ok {
 		c.refuse("a collection without " + method)
 	}
-	for _, item := range c.sequence(from) {
-		args := []goja.Value{item}
-		if method == "set" {
-			pair, ok := item.(*goja.Object)
-			if !ok { // the script replaced the iterator of Map
-				panic(c.vm.NewTypeError("structuredClone: an entry of a Map is not a pair"))
-			}
-			args = []goja.Value{orUndefined(pair.Get("0")), orUndefined(pair.Get("1"))}
-		}
+	for _, args := range entriesOf(from) {
 		for i := range args {
 			args[i] = c.clone(args[i])
 		}
@@ -177,6 +171,21 @@ func (c *cloner) entries(from, to *goja.Object, method string) goja.Value {
 		must(err)
 	}
 	return to
+}
+
+// entriesOf returns the pairs of a Map or the items of a Set. It reads the list of goja: the
+// iterator is a method, which the script may have replaced.
+func entriesOf(collection *goja.Object) (entries [][]goja.Value) {
+	impl := implementation(collection)
+	isMap := collection.ExportType() == mapType
+	for entry := field(field(impl, "m").Elem(), "iterFirst"); !entry.IsNil(); entry = field(entry.Elem(), "iterNext") {
+		args := []goja.Value{field(entry.Elem(), "key").Interface().(goja.Value)}
+		if isMap {
+			args = append(args, field(entry.Elem(), "value").Interface().(goja.Value))
+		}
+		entries = append(entries, args)
+	}
+	return entries
 }
 
 // failure copies an Error: its class if it is one of the language's or a DOMException, its

@@ -61,7 +61,7 @@ func (c *cloner) movable(obj *goja.Object) {
 		if obj.Export().(goja.ArrayBuffer).Detached() {
 			c.refuse("a detached ArrayBuffer")
 		}
-		if _, ok := stateOf[*wasmMemory](obj); ok {
+		if _, ok := stateOf[wasmBuffer](obj); ok {
 			panic(c.vm.NewTypeError("the buffer of a WebAssembly.Memory cannot be transferred"))
 		}
 		return

@@ -191,16 +191,7 @@ func messageRows() []row {
 			v, ports := r.cloned(call.Argument(0), r.sequence(call.Argument(1)))
 			return r.vm.NewArray(v, r.vm.NewArray(ports...))
 		})},
-		// activation returns an object that stands for the activation that runs.
-		{"activation", function("activation", 0, func(r *realm, _ goja.FunctionCall) goja.Value {
-			if !r.effect() {
-				return goja.Undefined()
-			}
-			if r.act.token == nil {
-				r.act.token = r.vm.NewObject()
-			}
-			return r.act.token
-		})},
+		{"activation", activationToken()},
 		// task is (f): the loop calls f, behind the timers that are due.
 		{"task", function("task", 1, func(r *realm, call goja.FunctionCall) goja.Value {
 			f, ok := goja.AssertFunction(call.Argument(0))

@@ -31,3 +31,29 @@ func performanceRows() []row {
 		})},
 	}
 }
+
+// timelineRows are the natives of internal/timeline.
+func timelineRows() []row {
+	return []row{
+		{"now", function("now", 0, elapsedTime)},
+		{"activation", activationToken()},
+		{"clone", function("clone", 1, func(r *realm, call goja.FunctionCall) goja.Value {
+			v, _ := r.cloned(call.Argument(0), nil)
+			return v
+		})},
+	}
+}
+
+// activationToken makes the function that returns an object that stands for the activation
+// that runs.
+func activationToken() func(*realm) goja.Value {
+	return function("activation", 0, func(r *realm, _ goja.FunctionCall) goja.Value {
+		if !r.effect() {
+			return goja.Undefined()
+		}
+		if r.act.token == nil {
+			r.act.token = r.vm.NewObject()
+		}
+		return r.act.token
+	})
+}

@@ -32,11 +32,17 @@ func encoderClass() *class[textEncoder] {
 	}
 }
 
+// isUint8Array reports whether a value is a Uint8Array.
+func isUint8Array(v goja.Value) bool {
+	array := implementation(v.(*goja.Object)).FieldByName("typedArray")
+	return array.IsValid() && array.Elem().Elem().Type().Name() == "uint8Array"
+}
+
 // encodeInto writes as many whole characters as fit, and returns {read, written}: UTF-16
 // code units of the text, and bytes of the array.
 func encodeInto(r *realm, _ textEncoder, call goja.FunctionCall) goja.Value {
 	into, ok := bufferSource(call.Argument(1))
-	if !ok {
+	if !ok || !isUint8Array(call.Argument(1)) {
 		panic(r.vm.NewTypeError("encodeInto: the second argument must be a Uint8Array"))
 	}
 	read, written := 0, 0
@@ -57,10 +63,9 @@ func encodeInto(r *realm, _ textEncoder, call goja.FunctionCall) goja.Value {
 // bufferType is the type that goja exports an ArrayBuffer as.
 var bufferType = reflect.TypeFor[goja.ArrayBuffer]()
 
-// bufferSource returns the bytes of an ArrayBuffer or of a view of one, in place.
-//
-// ok is false for other values, and for a view whose offset and length do not lie within
-// its buffer.
+// bufferSource returns the bytes of an ArrayBuffer or of a view of one, in place: none for a
+// view whose buffer is detached or too short. It reads no member of the value, which a script
+// may have replaced. ok is false for other values.
 func bufferSource(v goja.Value) ([]byte, bool) {
 	obj, ok := v.(*goja.Object)
 	if !ok {
@@ -69,25 +74,17 @@ func bufferSource(v goja.Value) ([]byte, bool) {
 	if obj.ExportType() == bufferType {
 		return obj.Export().(goja.ArrayBuffer).Bytes(), true
 	}
-	buffer, ok := obj.Get("buffer").(*goja.Object)
-	if !ok || buffer.ExportType() != bufferType {
+	impl := implementation(obj)
+	if impl.Kind() != reflect.Struct || !impl.FieldByName("viewedArrayBuf").IsValid() {
 		return nil, false
 	}
-	all := buffer.Export().(goja.ArrayBuffer).Bytes()
-	start, size := integerProperty(obj, "byteOffset"), integerProperty(obj, "byteLength")
-	if start < 0 || size < 0 || start > int64(len(all)) || size > int64(len(all))-start {
-		return nil, false
+	buffer := field(impl, "viewedArrayBuf").Elem()
+	all := field(buffer, "data").Bytes()
+	offset, length := extentOf(impl)
+	if field(buffer, "detached").Bool() || offset+length > len(all) {
+		return []byte{}, true
 	}
-	return all[start : start+size], true
-}
-
-// integerProperty returns a property as an integer, -1 if it is missing.
-func integerProperty(obj *goja.Object, name string) int64 {
-	v := obj.Get(name)
-	if v == nil {
-		return -1
-	}
-	return v.ToInteger()
+	return all[offset : offset+length], true
 }
 
 // newBytes makes a Uint8Array around b, which is the script's from then on.

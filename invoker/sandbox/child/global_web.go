@@ -16,6 +16,7 @@ func webClasses() []webClass {
 	for _, group := range [][2]string{
 		{eventsModule, "Event EventTarget CustomEvent"},
 		{"internal/performance", "Performance"},
+		{"internal/timeline", "PerformanceEntry PerformanceMark PerformanceMeasure"},
 		{"internal/reporting", "ErrorEvent PromiseRejectionEvent"},
 		{"internal/messaging", "MessageChannel MessageEvent MessagePort"},
 		{"internal/web", "Blob File FormData"},

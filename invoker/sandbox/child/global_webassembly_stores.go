@@ -78,19 +78,21 @@ func tableClass() *class[*wasmTable] {
 			}
 			t := r.wasm.newTable(element, r.limits(o, "Table", 1<<32-1))
 			if value := t.element(goja.FunctionCall{Arguments: call.Arguments}, 1); value != 0 {
-				for i := range t.size() {
-					t.do("set", uint64(i), value)
-				}
+				t.do("fill", 0, value, uint64(t.size()))
 			}
 			return t
 		},
 		members: []member[*wasmTable]{
 			{name: "grow", length: 1, call: func(r *realm, t *wasmTable, call goja.FunctionCall) goja.Value {
 				delta := r.unsigned32(call.Argument(0), "delta")
-				before := uint32(t.do("grow", uint64(delta), t.element(call, 1))[0])
+				value, before := t.element(call, 1), uint32(1<<32-1)
+				if r.wasm.hasElements(uint64(delta)) {
+					before = uint32(t.do("grow", uint64(delta), value)[0])
+				}
 				if before == 1<<32-1 {
 					panic(r.errorOf("RangeError", "WebAssembly.Table.grow: above the maximum or the limit of the function"))
 				}
+				r.wasm.elements += uint64(delta)
 				return r.vm.ToValue(before)
 			}},
 			{name: "get", length: 1, call: func(_ *realm, t *wasmTable, call goja.FunctionCall) goja.Value {

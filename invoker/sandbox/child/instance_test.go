@@ -83,6 +83,9 @@ func TestInstanceSharesNothingElse(t *testing.T) {
 			`let kept; export default (first, ctx) => { kept ??= ctx; return first ? 1 : [kept === ctx, kept.instance.activations, ctx.instance.activations] }`,
 			"[false,0,1]",
 		},
+		"marks": {
+			`export default (first) => { performance.mark("a"); return performance.getEntries().length }`, "1",
+		},
 		"time origin": {
 			`let at; export default (first) => { if (first) { at = performance.timeOrigin; return }
 				return performance.timeOrigin > at }`, "true",

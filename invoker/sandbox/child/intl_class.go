@@ -171,6 +171,7 @@ func (r *realm) localeList(v goja.Value) []intl.Tag {
 		return nil
 	}
 	for i := range n.ToInteger() {
+		r.checkStopped()
 		item := obj.Get(r.vm.ToValue(i).String())
 		if item == nil {
 			continue

@@ -241,3 +241,16 @@ func (r *realm) run(f func()) error {
 	_, err := call(goja.Undefined())
 	return err
 }
+
+// checkStopped throws the interrupt of a script that was stopped. Go code calls it where the
+// script chooses how long it runs.
+func (r *realm) checkStopped() {
+	if why := r.ctl.cause(); why == causeNone || why == causeEnded {
+		return
+	}
+	noop, err := r.vm.RunString("(function () {})")
+	must(err)
+	call, _ := goja.AssertFunction(noop)
+	_, err = call(goja.Undefined())
+	must(err)
+}

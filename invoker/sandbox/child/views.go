@@ -108,15 +108,19 @@ func bufferView(r *realm, call goja.FunctionCall) goja.Value {
 		return goja.Undefined()
 	}
 	v := view{object: weak.Make(object), tracking: call.Argument(2).ToBoolean()}
-	impl := implementation(object)
-	if size := impl.FieldByName("elemSize"); size.IsValid() {
-		v.offset, v.length = int(impl.FieldByName("offset").Int()*size.Int()), int(impl.FieldByName("length").Int()*size.Int())
-	} else {
-		v.offset, v.length = int(impl.FieldByName("byteOffset").Int()), int(impl.FieldByName("byteLen").Int())
-	}
+	v.offset, v.length = extentOf(implementation(object))
 	state.views = append(state.views, v)
 	v.follow(object, call.Argument(0).(*goja.Object), len(b.Bytes()))
 	return goja.Undefined()
+}
+
+// extentOf returns where goja's implementation of a view begins in its buffer, and its length,
+// in bytes.
+func extentOf(impl reflect.Value) (offset, length int) {
+	if size := impl.FieldByName("elemSize"); size.IsValid() {
+		return int(impl.FieldByName("offset").Int() * size.Int()), int(impl.FieldByName("length").Int() * size.Int())
+	}
+	return int(impl.FieldByName("byteOffset").Int()), int(impl.FieldByName("byteLen").Int())
 }
 
 // follow sets the length of a view for a buffer of the given length.

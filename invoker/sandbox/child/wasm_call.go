@@ -125,9 +125,7 @@ func (w *wasmEngine) run(f func(ctx context.Context) error) {
 func (w *wasmEngine) raise(err error) {
 	thrown := w.thrown
 	w.thrown = nil
-	if why := w.realm.ctl.cause(); why != causeNone && why != causeEnded {
-		w.realm.interrupted()
-	}
+	w.realm.checkStopped()
 	if err == nil {
 		return
 	}
@@ -144,15 +142,6 @@ func (w *wasmEngine) raise(err error) {
 		panic(w.realm.errorOf("RangeError", "Maximum call stack size exceeded"))
 	}
 	w.throw(w.classes.runtime, "%s", message)
-}
-
-// interrupted passes on the interrupt of a script that was stopped.
-func (r *realm) interrupted() {
-	noop, err := r.vm.RunString("(function () {})")
-	must(err)
-	call, _ := goja.AssertFunction(noop)
-	_, err = call(goja.Undefined())
-	must(err)
 }
 
 // errThrown unwinds frames of WebAssembly for an exception that engine.thrown keeps.
@@ -279,13 +268,13 @@ func (w *wasmEngine) externRef(v goja.Value) uint64 {
 	if goja.IsNull(v) {
 		return 0
 	}
-	_, isObject := v.(*goja.Object)
-	if i, ok := w.indices[v]; isObject && ok {
+	object, isObject := v.(*goja.Object)
+	if i, ok := w.indices[object]; isObject && ok {
 		return i
 	}
 	w.values = append(w.values, v)
 	if isObject {
-		w.indices[v] = uint64(len(w.values))
+		w.indices[object] = uint64(len(w.values))
 	}
 	return uint64(len(w.values))
 }

@@ -21,17 +21,21 @@ import (
 type wasmEngine struct {
 	realm   *realm
 	runtime wazero.Runtime
-	limit   uint64 // bytes of all memories, and of one table
+	limit   uint64 // bytes of all memories
 	bytes   uint64 // that memories hold
 	held    uint64 // of those, after the first activation
-	modules map[[sha256.Size]byte]*wasmModule
-	types   map[string]wasm.FuncType // of all modules, by their text
+	// elements are those of all tables, without what modules added to theirs by table.grow. They
+	// are never given back, as an instance lives as long as the engine.
+	elements     uint64
+	heldElements uint64 // of those, after the first activation
+	modules      map[[sha256.Size]byte]*wasmModule
+	types        map[string]wasm.FuncType // of all modules, by their text
 
 	functions map[functionKey]*wasmFunction
 	memories  map[wazeroapi.Memory]*wasmMemory
-	scratch   wazeroapi.Module      // turns references into functions
-	values    []goja.Value          // of externref, which is an index from 1
-	indices   map[goja.Value]uint64 // of objects among values
+	scratch   wazeroapi.Module        // turns references into functions
+	values    []goja.Value            // of externref, which is an index from 1
+	indices   map[*goja.Object]uint64 // of objects among values
 	classes   wasmClasses
 
 	thrown error // by an import, while it passes frames of WebAssembly
@@ -74,24 +78,41 @@ func newWasmEngine(r *realm) *wasmEngine {
 		types:     map[string]wasm.FuncType{},
 		functions: map[functionKey]*wasmFunction{},
 		memories:  map[wazeroapi.Memory]*wasmMemory{},
-		indices:   map[goja.Value]uint64{},
+		indices:   map[*goja.Object]uint64{},
 	}
 }
 
-// maxElements is the most elements of a table: a table takes at most half of the limit.
+// maxElements is the most elements of a table, and of all tables when they are made: they take
+// at most half of the limit.
 func (w *wasmEngine) maxElements() uint64 { return min(maxTableElements, w.limit/16) }
 
-// measureHeld notes what the memories hold after the first activation.
+// hasElements reports whether there is room for n more elements.
+func (w *wasmEngine) hasElements(n uint64) bool {
+	return n <= w.maxElements()-min(w.elements, w.maxElements())
+}
+
+// takeElements counts n elements of new tables, or throws a RangeError.
+func (w *wasmEngine) takeElements(n uint64) {
+	if !w.hasElements(n) {
+		panic(w.realm.errorOf("RangeError", fmt.Sprintf("WebAssembly: tables of %d more elements are above the limit of %d elements of all tables", n, w.maxElements())))
+	}
+	w.elements += n
+}
+
+// measureHeld notes what the memories and tables hold after the first activation.
 func (w *wasmEngine) measureHeld() {
 	if w != nil {
-		w.held = w.bytes
+		w.held, w.heldElements = w.bytes, w.elements
 	}
 }
 
-// grown reports whether memories hold more than half of the limit after an activation. An
-// instance of a module lives as long as its realm, so a handler that makes one in each
-// activation needs a new realm from time to time.
-func (w *wasmEngine) grown() bool { return w != nil && w.bytes-w.held > (w.limit-w.held)/2 }
+// grown reports whether memories or tables hold more than half of the room that was left after
+// the first activation. An instance of a module lives as long as its realm, so a handler that
+// makes one in each activation needs a new realm from time to time.
+func (w *wasmEngine) grown() bool {
+	overHalf := func(now, held, limit uint64) bool { return now-held > (limit-held)/2 }
+	return w != nil && (overHalf(w.bytes, w.held, w.limit) || overHalf(w.elements, w.heldElements, w.maxElements()))
+}
 
 // compile returns the module of some bytes. The error is for a CompileError.
 func (w *wasmEngine) compile(binary []byte) (m *wasmModule, err error) {
@@ -176,7 +197,7 @@ func (w *wasmEngine) link(names []string, externs []wasmExtern) wazeroapi.Module
 }
 
 // watch returns the context that ends when the activation is stopped. Instances are then
-// closed wherever they run: their loops and calls look for it.
+// closed wherever they run: their loops look for it.
 func (w *wasmEngine) watch() context.Context {
 	ctx := w.realm.ctl.context()
 	if w.ctl != w.realm.ctl {

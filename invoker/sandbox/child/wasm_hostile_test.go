@@ -87,6 +87,40 @@ func TestWasmMemoryIsCounted(t *testing.T) {
 	}
 }
 
+// TestWasmMemoryGrowsToItsLimit: a memory that is copied while it grows reaches an error of
+// its own, not the memory limit of the activation.
+func TestWasmMemoryGrowsToItsLimit(t *testing.T) {
+	t.Parallel()
+	p := spawn(t).source(`export default () => { const m = new WebAssembly.Memory({ initial: 1 }); let n = 1; try { for (;; n++) m.grow(1) } catch (e) { return [e.name, n > 512, n * 65536 === m.buffer.byteLength] } }`)
+	if o := p.invoke("null"); string(o.Body) != `["RangeError",true,true]` {
+		t.Errorf("a memory that grows by pages: got outcome %d (%s), want a RangeError above 32 MB of 64 MB", o.Outcome, o.Body)
+	}
+}
+
+// TestWasmTablesShareALimit: the tables of all instances count, and a handler that makes one
+// in each activation gets a new instance of the function before there is no room.
+func TestWasmTablesShareALimit(t *testing.T) {
+	t.Parallel()
+	const script = `
+		const count = [0,97,115,109,1,0,0,0, 4,16,3, 0x70,0,0x80,0x89,0x7a, 0x70,0,0x80,0x89,0x7a, 0x70,0,0x80,0x89,0x7a]; // 3 tables of 2,000,000 elements
+		export default () => {
+			const made = (f) => { try { f(); return "made" } catch (e) { return e.name } };
+			const t = new WebAssembly.Table({ element: "anyfunc", initial: 4e6 });
+			return [made(() => new WebAssembly.Instance(new WebAssembly.Module(new Uint8Array(count)))), made(() => new WebAssembly.Table({ element: "anyfunc", initial: 4e5 })), made(() => t.grow(4e5)), made(() => t.grow(1e5))];
+		}`
+	if got, want := spawn(t).source(script).value("null"), `["RangeError","RangeError","RangeError","made"]`; got != want {
+		t.Errorf("tables beyond the limit: got %s, want %s", got, want)
+	}
+	p := spawn(t)
+	p.instance = &wire.Instance{Activations: 1000, AgeMS: 600_000}
+	p.source(`export default () => new WebAssembly.Table({ element: "anyfunc", initial: 1e6 }).length`)
+	for range 12 {
+		if got := p.value("null"); got != "1000000" {
+			t.Fatalf("a table of 8 MB in each activation: got %s, want 1000000", got)
+		}
+	}
+}
+
 // TestWasmPoisonedInput: values and builtins that scripts have prepared end as errors, not the
 // child.
 func TestWasmPoisonedInput(t *testing.T) {

@@ -198,11 +198,11 @@ func (w *wasmEngine) instantiate(m *wasmModule, object goja.Value) *wasmInstance
 		panic(w.realm.errorOf("RangeError", "Maximum call stack size exceeded"))
 	}
 	in := w.read(m, object)
+	elements := uint64(0)
 	for _, t := range m.info.Entities[wasm.Table][m.info.Imported[wasm.Table]:] {
-		if t.Limits.Min > w.maxElements() {
-			panic(w.realm.errorOf("RangeError", fmt.Sprintf("WebAssembly: a table of %d elements is above the limit of %d", t.Limits.Min, w.maxElements())))
-		}
+		elements += t.Limits.Min
 	}
+	w.takeElements(elements)
 	memory := &wasmMemory{engine: w}
 	for _, t := range m.info.Entities[wasm.Memory][m.info.Imported[wasm.Memory]:] {
 		w.roomFor(t.Limits.Min)

@@ -18,28 +18,46 @@ type wasmMemory struct {
 	object *goja.Object
 }
 
+// wasmBuffer is the state of the ArrayBuffer of a memory, which no script can detach.
+type wasmBuffer struct{}
+
 // Reallocate is called by wazero when the memory is made and when it grows. It returns nil
 // if there is no room. The ArrayBuffer of before is detached.
 func (m *wasmMemory) Reallocate(size uint64) []byte {
-	if size <= uint64(cap(m.bytes)) {
+	before := uint64(cap(m.bytes))
+	if size <= before {
 		m.bytes = m.bytes[:size]
 	} else {
-		more := size - uint64(cap(m.bytes))
-		if m.engine.bytes+more > m.engine.limit {
+		room := m.capacity(size)
+		if room < size {
 			return nil
 		}
-		// A module that grows page by page must not copy its memory each time.
-		spare := min(size/4, m.engine.limit-m.engine.bytes-more)
-		if cap(m.bytes) == 0 {
-			spare = 0
-		}
-		grown := make([]byte, size, size+spare)
+		grown := make([]byte, size, room)
 		copy(grown, m.bytes)
-		m.engine.bytes += more + spare
+		m.engine.bytes += room - before
 		m.bytes = grown
 	}
 	m.detach()
 	return m.bytes
+}
+
+// capacity returns how many bytes to allocate for a memory of size bytes, less than size if
+// there is no room. A module that grows page by page must not copy its memory each time. While
+// it is copied, the memory watch sees both copies, and stops what it sees above 1.25 times the
+// limit.
+func (m *wasmMemory) capacity(size uint64) uint64 {
+	w, before := m.engine, uint64(cap(m.bytes))
+	room := w.limit - (w.bytes - before)
+	if before == 0 {
+		return min(size, room)
+	}
+	atOnce := w.limit + w.limit/8
+	room = min(room, atOnce-min(atOnce, w.bytes))
+	wanted := size + size/4
+	if wanted > atOnce/2 {
+		wanted = room // it could not be copied again
+	}
+	return min(wanted, room)
 }
 
 // Free is called when the instance that made the memory is closed.
@@ -58,7 +76,7 @@ func (m *wasmMemory) current() goja.Value {
 	if m.buffer == nil {
 		r := m.engine.realm
 		m.buffer = r.vm.ToValue(r.vm.NewArrayBuffer(m.bytes)).(*goja.Object)
-		r.attach(m.buffer, m)
+		r.attach(m.buffer, wasmBuffer{})
 	}
 	return m.buffer
 }

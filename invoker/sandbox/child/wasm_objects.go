@@ -63,9 +63,7 @@ func (w *wasmEngine) memoryObject(m *wasmMemory, e wasmExtern) *goja.Object {
 
 // newTable makes a table outside of an instance.
 func (w *wasmEngine) newTable(element wasm.ValueType, l wasm.Limits) *wasmTable {
-	if l.Min > w.maxElements() {
-		panic(w.realm.errorOf("RangeError", fmt.Sprintf("WebAssembly: a table of %d elements is above the limit of %d", l.Min, w.maxElements())))
-	}
+	w.takeElements(l.Min)
 	t := wasm.Type{Kind: wasm.Table, Value: element, Limits: l}
 	if !l.HasMax || l.Max > w.maxElements() {
 		l.Max, l.HasMax = max(w.maxElements(), l.Min), true

@@ -57,6 +57,10 @@ func TestHostileWebObjects(t *testing.T) {
 		"detached and compressed":      {`const b = new Uint8Array(9); structuredClone(1, { transfer: [b.buffer] }); const s = new CompressionStream("gzip"), w = s.writable.getWriter(); s.readable.getReader().read(); return w.write(b).then(() => "taken", (e) => e.name)`, `"taken"`},
 		"a chunk with a huge length":   {`const b = new Uint8Array(4); Object.defineProperty(b, "byteLength", { value: 2 ** 40 }); const s = new CompressionStream("gzip"), w = s.writable.getWriter(); w.write(b); w.close(); return (await new Response(s.readable.pipeThrough(new DecompressionStream("gzip"))).bytes()).length`, `4`},
 		"WebAssembly's memory":         {`const m = new WebAssembly.Memory({ initial: 1 }); try { structuredClone(1, { transfer: [m.buffer] }) } catch (e) { return [e.name, m.buffer.byteLength] }`, `["TypeError",65536]`},
+		"a buffer that inherits":       {`const a = new ArrayBuffer(8, { maxByteLength: 16 }), b = new ArrayBuffer(1 << 20), v = new Float64Array(b); Object.setPrototypeOf(b, a); const { resize } = ArrayBuffer.prototype; try { resize.call(b, 8) } catch (e) { return [e.name, v[1 << 16], v.length] }`, `["TypeError",0,131072]`},
+		"a state of another buffer":    {`const a = new ArrayBuffer(8, { maxByteLength: 16 }), b = new ArrayBuffer(1 << 20); for (const k of Object.getOwnPropertySymbols(a)) Object.defineProperty(b, k, { value: a[k] }); try { b.resize(8) } catch (e) { return [e.name, b.byteLength] }`, `["TypeError",1048576]`},
+		"a proxy for a receiver":       {`let o = {}; for (let i = 0; i < 2e5; i++) o = { o }; const p = new Proxy(new Headers(), { get: () => o }); try { Headers.prototype.get.call(p, "x") } catch (e) { return e.name }`, `"TypeError"`},
+		"an object in the slot":        {`let o = {}; for (let i = 0; i < 2e5; i++) o = { o }; const p = {}; for (const k of Object.getOwnPropertySymbols(new Headers())) p[k] = o; try { Headers.prototype.get.call(p, "x") } catch (e) { return e.name }`, `"TypeError"`},
 		"a buffer that a getter moves": {`const b = new ArrayBuffer(4); try { structuredClone({ get a() { structuredClone(b, { transfer: [b] }) } }, { transfer: [b] }) } catch (e) { return e.name }`, `"DataCloneError"`},
 		"a long chain of signals":      {`const c = new AbortController(); let s = c.signal; for (let i = 0; i < 20000; i++) s = AbortSignal.any([s]); c.abort(1); return s.reason`, `1`},
 		"a clone in a getter":          {`let n = 0; const o = { get a() { if (n++ < 200) structuredClone(o); return 1 } }; structuredClone(o); return n`, `201`},
@@ -71,9 +75,14 @@ func TestHostileWebObjects(t *testing.T) {
 			}
 		})
 	}
-	p := inProcess(t).source(`export default () => structuredClone(1, { transfer: (function* () { for (;;) yield {} })() })`)
-	p.begin("null", 100*time.Millisecond)
-	if o := p.finish(); o.Outcome != wire.OutcomeTimeout {
-		t.Errorf("an endless list: got outcome %d with %s, want a timeout", o.Outcome, o.Body)
+	for name, script := range map[string]string{
+		"an endless list":        `structuredClone(1, { transfer: (function* () { for (;;) yield {} })() })`,
+		"a list of many locales": `Intl.getCanonicalLocales({ length: 2 ** 53 })`,
+	} {
+		p := inProcess(t).source(`export default () => ` + script)
+		p.begin("null", 100*time.Millisecond)
+		if o := p.finish(); o.Outcome != wire.OutcomeTimeout {
+			t.Errorf("%s: got outcome %d with %s, want a timeout", name, o.Outcome, o.Body)
+		}
 	}
 }

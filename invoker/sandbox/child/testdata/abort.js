@@ -19,4 +19,7 @@ export default async function () {
   throws("new AbortSignal", () => new AbortSignal(), "Illegal constructor");
   const e = new DOMException("m", "DataCloneError");
   check("DOMException", [e.message, e.name, e.code, String(e), typeof e.stack], ["m", "DataCloneError", 25, "DataCloneError: m", "string"]);
+  const source = new AbortController(), dependent = AbortSignal.any([source.signal]), order = [];
+  dependent.onabort = () => order.push("dependent"); source.signal.onabort = () => order.push(dependent.aborted); source.abort();
+  check("a signal is notified before those that depend on it", order, [true, "dependent"]);
 }

@@ -31,6 +31,8 @@ export default async function () {
   const order = []; structuredClone({ get b() { order.push("b") }, get a() { order.push("a") } }); check("order", order, ["b", "a"]);
   const proto = structuredClone(JSON.parse('{"__proto__": {"x": 1}}')); check("__proto__", [Object.keys(proto), proto.x], [["__proto__"], undefined]);
   const growing = new Map([[1, { get a() { growing.set({}, 1); return 1 } }]]); check("a Map that grows", structuredClone(growing).size, 1);
+  class Odd extends Map { *[Symbol.iterator]() { yield ["p", "q"]; } } check("a Map with another iterator", [...structuredClone(new Odd([["a", new Set([1])]])).entries()].map(([k, v]) => [k, [...v]]), [["a", [1]]]);
+  const shrunk = new Set([1, 2, 3]); shrunk.delete(2); check("a Set without an item", [...structuredClone(shrunk)], [1, 3]); throws("arguments", () => structuredClone((function () { return arguments; })(1)), "DataCloneError");
   const re = /x/g; re.lastIndex = 3; check("lastIndex", structuredClone(re).lastIndex, 0); check("invalid date", structuredClone(new Date(NaN)).getTime(), NaN);
   // errors
   const e = new Error("m"); e.name = "TypeError"; e.extra = 1; const ce = structuredClone(e); check("the name decides", [ce instanceof TypeError, ce.extra, ce.stack === e.stack, Object.keys(ce)], [true, undefined, true, []]);

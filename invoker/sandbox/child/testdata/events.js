@@ -32,4 +32,11 @@ export default async function () {
   check("the global object", [globalThis instanceof EventTarget, self.addEventListener === EventTarget.prototype.addEventListener], [true, true]); addEventListener("g", (ev) => seen.push(ev.target === self)); dispatchEvent(new Event("g")); check("global event", seen, [true]);
   const ee = new ErrorEvent("e", { message: 1, filename: "f", lineno: 2, colno: 3, error: 4 }); check("ErrorEvent", [ee.message, ee.filename, ee.lineno, ee.colno, ee.error, new ErrorEvent("e").error, new ErrorEvent("e").message], ["1", "f", 2, 3, 4, undefined, ""]); throws("PromiseRejectionEvent", () => new PromiseRejectionEvent("x", {}), "TypeError"); throws("PromiseRejectionEvent", () => new PromiseRejectionEvent("x"), "TypeError");
   const pr = new PromiseRejectionEvent("x", { promise: Promise.resolve(1), reason: 2 }); check("PromiseRejectionEvent", [await pr.promise, pr.reason], [1, 2]);
+  // many listeners, once each
+  const many = new EventTarget(), counting = () => calls++, ending = new AbortController(); let calls = 0;
+  for (let i = 0; i < 5000; i++) many.addEventListener("x", () => calls++, { signal: ending.signal });
+  many.addEventListener("x", counting); many.addEventListener("x", counting, false); many.addEventListener("x", counting, true); many.dispatchEvent(new Event("x")); check("listeners that are told apart by capture", calls, 5002);
+  many.removeEventListener("x", counting, true); many.addEventListener("x", counting); ending.abort(); calls = 0; many.dispatchEvent(new Event("x")); check("after a removal", calls, 1);
+  many.removeEventListener("x", counting); many.addEventListener("x", counting, { once: true }); calls = 0; many.dispatchEvent(new Event("x")); many.dispatchEvent(new Event("x")); many.addEventListener("x", counting); many.dispatchEvent(new Event("x")); check("added again", calls, 2);
+  Object.prototype.bubbles = true; Object.prototype.start = 1; try { check("members of Object.prototype", [new Event("x").bubbles, typeof new ReadableStream(), typeof new TransformStream()], [false, "object", "object"]); } finally { delete Object.prototype.bubbles; delete Object.prototype.start; }
 }

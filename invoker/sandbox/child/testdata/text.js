@@ -19,4 +19,8 @@ export default function () {
   check("atob", [atob("/2E="), atob(" Y Q\n"), atob("YQ==")], ["ÿa", "a", "a"]);
   throws("atob", () => atob("a"), "InvalidCharacterError");
   throws("atob alphabet", () => atob("_-=="), "InvalidCharacterError");
+  throws("encodeInto of another view", () => new TextEncoder().encodeInto("a", new Uint8ClampedArray(2)), "TypeError");
+  throws("encodeInto of a buffer", () => new TextEncoder().encodeInto("a", new ArrayBuffer(2)), "TypeError");
+  throws("an object like a view", () => new TextDecoder().decode({ buffer: new ArrayBuffer(2), byteOffset: 0, byteLength: 2 }), "TypeError");
+  const view = new Uint8Array([97, 98]); Object.defineProperty(view, "byteLength", { value: 1 }); check("members of a view", new TextDecoder().decode(view), "ab");
 }

@@ -93,6 +93,7 @@ function memories() {
   view[5] = 7;
   check("grow", [m.buffer === first, first.byteLength, m.grow(1), first.byteLength, view.length, m.buffer.byteLength, new Uint8Array(m.buffer)[5], m.buffer === first], [true, 65536, 1, 0, 0, 131072, 7, false]);
   const second = m.buffer;
+  throws("the buffer is no memory", () => WebAssembly.Memory.prototype.grow.call(m.buffer, 1), "TypeError");
   check("grow by 0", [m.grow(0), m.buffer === second, second.byteLength], [2, false, 0]);
   check("errors", [threw(() => m.grow(9)), threw(() => m.grow(-1)), threw(() => new WebAssembly.Memory({ initial: 2, maximum: 1 })), threw(() => new WebAssembly.Memory({ initial: 65537 })), threw(() => new WebAssembly.Memory({})), threw(() => new WebAssembly.Memory({ initial: 60000 })), threw(() => m.buffer.transfer())],
     ["RangeError", "TypeError", "RangeError", "RangeError", "TypeError", "RangeError", "TypeError"]);
@@ -100,6 +101,10 @@ function memories() {
   const shared = new WebAssembly.Memory({ initial: 1 }), a = make(uses, { m: { mem: shared } }), b = make(uses, { m: { mem: shared } });
   new Uint8Array(shared.buffer)[9] = 200;
   const before = shared.buffer;
+  const filled = new WebAssembly.Table({ element: "externref", initial: 1e5 }, "x");
+  const values = ["ü€", "x", 1, 1.5, 7n, true, undefined, null, NaN, "\ud800"], refs = new WebAssembly.Global({ value: "externref", mutable: true });
+  check("values as externref", values.map((v) => { refs.value = v; return Object.is(refs.value, v) || refs.value === v; }), values.map(() => true));
+  check("a table that is filled", [filled.get(0), filled.get(99999), filled.length], ["x", "x", 1e5]);
   check("a memory of two instances", [a.mem === shared, b.load(9), a.grow(1), before.byteLength, shared.buffer.byteLength, b.load(70000), b.load(9)], [true, 200, 1, 0, 131072, 0, 200]);
   check("link errors", [threw(() => make(uses, { m: { mem: {} } })), threw(() => make({ imports: [["m", "mem", [2, 0, 3]]] }, { m: { mem: new WebAssembly.Memory({ initial: 1 }) } })), threw(() => make({ imports: [["m", "mem", [2, 1, 1, 2]]] }, { m: { mem: new WebAssembly.Memory({ initial: 1 }) } }))], ["LinkError", "LinkError", "LinkError"]);
   check("memory.grow beyond the limit of the function", [a.grow(5000), threw(() => shared.grow(5000))], [-1, "RangeError"]);

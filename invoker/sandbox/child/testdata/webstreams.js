@@ -163,8 +163,26 @@ async function pipes() {
   check("pipeThrough", await read(ReadableStream.from([1, 2]).pipeThrough({ readable: ReadableStream.from(["r"]), writable: sink() })), ["r"]);
 }
 
+// order: the promises of methods are those of the algorithms, so they settle in their order.
+async function order() {
+  const seen = [];
+  const count = async (n) => { for (let i = 1; i <= n; i++) { seen.push(i); await null; } };
+  const r = new ReadableStream({ start(c) { c.enqueue(1); c.close(); } }).getReader();
+  const counted = count(6);
+  r.read().then(() => seen.push("read")); r.closed.then(() => seen.push("closed")); r.read().then(() => seen.push("done"));
+  await counted;
+  check("order of reads", seen, [1, 2, "read", "closed", "done", 3, 4, 5, 6]);
+  seen.length = 0;
+  const w = new WritableStream().getWriter();
+  await tick();
+  const again = count(6);
+  w.write(1).then(() => seen.push("write")); w.ready.then(() => seen.push("ready")); w.close().then(() => seen.push("close")); w.closed.then(() => seen.push("closed"));
+  await again;
+  check("order of writes", seen, [1, 2, "ready", 3, "write", 4, "close", "closed", 5, 6]);
+}
+
 export default async function () {
   throws("highWaterMark is required", () => new CountQueuingStrategy({}), "TypeError"); throws("highWaterMark is required", () => new ByteLengthQueuingStrategy(), "TypeError");
   const k = new CountQueuingStrategy({ highWaterMark: "4" }), l = new ByteLengthQueuingStrategy({ highWaterMark: 5 }); check("strategies", [k.highWaterMark, k.size(9), l.highWaterMark, l.size({ byteLength: 3 }), k.size === new CountQueuingStrategy({ highWaterMark: 1 }).size], [4, 1, 5, 3, true]);
-  await readable(); await bytes(); await writable(); await transforms(); await pipes();
+  await readable(); await bytes(); await writable(); await transforms(); await pipes(); await order();
 }

@@ -130,8 +130,8 @@ func (b *Builder) Function(name string, t FuncType, instructions ...byte) {
 	b.Export(name, Func, b.next(Func))
 }
 
-// TableAccess returns a module that imports a table as "t" "t" and exports get, set, grow and
-// size for it.
+// TableAccess returns a module that imports a table as "t" "t" and exports get, set, grow,
+// size and fill for it.
 func TableAccess(t Type) []byte {
 	var b Builder
 	b.Import("t", "t", Type{Kind: Table, Value: t.Value, Limits: Limits{}})
@@ -140,6 +140,7 @@ func TableAccess(t Type) []byte {
 	b.Function("set", FuncType{[]byte{I32, t.Value}, nil}, 0x20, 0, 0x20, 1, 0x26, 0)
 	b.Function("grow", FuncType{[]byte{I32, t.Value}, []byte{I32}}, 0x20, 1, 0x20, 0, 0xfc, 15, 0)
 	b.Function("size", FuncType{nil, []byte{I32}}, 0xfc, 16, 0)
+	b.Function("fill", FuncType{[]byte{I32, t.Value, I32}, nil}, 0x20, 0, 0x20, 1, 0x20, 2, 0xfc, 17, 0)
 	return b.Binary()
 }
 

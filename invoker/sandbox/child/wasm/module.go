@@ -78,7 +78,8 @@ type Module struct {
 	Exports []Export
 	Customs []Custom
 	Types   []FuncType
-	// Binary is the module with the maximum of each table lowered to the limit of Parse.
+	// Binary is the module with the maximum of each table lowered to the limit of Parse, and
+	// without custom sections.
 	Binary []byte
 	// Entities are the types of functions, tables, memories and globals, imported first.
 	Entities [4][]Type
@@ -105,9 +106,10 @@ const (
 
 const preambleBytes = 8
 
-// Parse reads a module. It checks what it reads, and that no vector is longer than its bytes;
-// wazero validates the rest. maxTable is the most elements that a table may have. Errors
-// describe the first violation.
+// Parse reads a module. It checks what it reads, and that no vector, also within an item of a
+// section, is longer than its bytes; wazero validates the rest. It keeps custom sections from
+// wazero, which would read the names of functions. maxTable is the most elements that a table
+// may have. Errors describe the first violation.
 func Parse(binary []byte, maxTable uint64) (*Module, error) {
 	if len(binary) < preambleBytes || string(binary[:preambleBytes]) != "\x00asm\x01\x00\x00\x00" {
 		return nil, fmt.Errorf("expected magic word 00 61 73 6d and version 1, found % x", binary[:min(len(binary), preambleBytes)])
@@ -124,6 +126,9 @@ func Parse(binary []byte, maxTable uint64) (*Module, error) {
 		replaced, err := m.section(id, body, maxTable)
 		if err != nil {
 			return nil, fmt.Errorf("section %d at offset %d: %w", id, at, err)
+		}
+		if id == sectionCustom {
+			continue
 		}
 		if replaced == nil {
 			replaced = body.data
@@ -163,8 +168,16 @@ func (m *Module) section(id byte, r *reader, maxTable uint64) ([]byte, error) {
 			e.Index = int(r.number() & 0xffffffff)
 			m.Exports = append(m.Exports, e)
 		}
-	case sectionElement, sectionCode, sectionData:
-		r.count()
+	case sectionElement:
+		for range r.count() {
+			skipElement(r)
+		}
+	case sectionCode:
+		checkCode(r)
+	case sectionData:
+		for range r.count() {
+			skipData(r)
+		}
 	}
 	return replaced, r.err
 }
@@ -174,7 +187,7 @@ func (m *Module) readTypes(r *reader) {
 		if r.byte() != 0x60 {
 			r.fail()
 		}
-		m.Types = append(m.Types, FuncType{Params: r.bytes(r.count()), Results: r.bytes(r.count())})
+		m.Types = append(m.Types, FuncType{Params: r.valueTypes(), Results: r.valueTypes()})
 	}
 }
 
@@ -186,12 +199,12 @@ func (m *Module) readImports(r *reader) {
 		case Func:
 			i.Type.Func = m.typeAt(r)
 		case Table:
-			i.Type.Value = r.byte()
+			i.Type.Value = r.valueType()
 			i.Type.Limits = readLimits(r)
 		case Memory:
 			i.Type.Limits = readLimits(r)
 		case Global:
-			i.Type.Value, i.Type.Mutable = r.byte(), r.byte() == 1
+			i.Type.Value, i.Type.Mutable = r.valueType(), r.byte() == 1
 		default:
 			r.fail()
 		}
@@ -209,7 +222,7 @@ func (m *Module) readTables(r *reader, maxTable uint64) []byte {
 	n := r.count()
 	replaced := appendNumber(nil, uint64(n))
 	for range n {
-		t := Type{Kind: Table, Value: r.byte(), Limits: readLimits(r)}
+		t := Type{Kind: Table, Value: r.valueType(), Limits: readLimits(r)}
 		m.add(t)
 		t.Limits.cap(maxTable)
 		replaced = t.Limits.append(append(replaced, t.Value))
@@ -230,30 +243,8 @@ func (l *Limits) cap(limit uint64) {
 
 func (m *Module) readGlobals(r *reader) {
 	for range r.count() {
-		m.add(Type{Kind: Global, Value: r.byte(), Mutable: r.byte() == 1})
+		m.add(Type{Kind: Global, Value: r.valueType(), Mutable: r.byte() == 1})
 		skipConstant(r)
-	}
-}
-
-// skipConstant skips a constant expression.
-func skipConstant(r *reader) {
-	for r.err == nil {
-		switch op := r.byte(); op {
-		case 0x0b: // end
-			return
-		case 0x41, 0x42, 0x23, 0xd2, 0xd0: // i32.const, i64.const, global.get, ref.func, ref.null
-			r.number()
-		case 0x43:
-			r.bytes(4)
-		case 0x44:
-			r.bytes(8)
-		case 0xfd: // v128.const
-			r.number()
-			r.bytes(16)
-		case 0x6a, 0x6b, 0x6c, 0x7c, 0x7d, 0x7e: // extended constants
-		default:
-			r.fail()
-		}
 	}
 }
 

@@ -1,6 +1,10 @@
 package wasm
 
-import "testing"
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
 
 // TestParseReadsWhatBuilderWrites describes a module that the builder wrote, and refuses every
 // prefix of it that ends within a section.
@@ -30,5 +34,83 @@ func TestParseReadsWhatBuilderWrites(t *testing.T) {
 	}
 	if _, err := Parse([]byte("\x00asm\x01\x00\x00\x00\x01\x05\xff\xff\xff\xff\x0f"), 100); err == nil {
 		t.Error("Parse of a vector of 4 billion types: got no error, want one")
+	}
+}
+
+// TestParseBoundsWhatWazeroAllocates refuses modules of a few bytes that announce much, which
+// wazero would allocate before it finds their end.
+func TestParseBoundsWhatWazeroAllocates(t *testing.T) {
+	t.Parallel()
+	head := []byte("\x00asm\x01\x00\x00\x00")
+	number := func(n uint64) []byte { return appendNumber(nil, n) }
+	section := func(id byte, parts ...[]byte) []byte {
+		body := bytes.Join(parts, nil)
+		return append(appendNumber([]byte{id}, uint64(len(body))), body...)
+	}
+	function := append(section(sectionType, []byte{1, 0x60, 0, 0}), section(sectionFunction, []byte{1, 0})...)
+	code := func(locals ...byte) []byte {
+		body := append(locals, 0x0b)
+		return section(sectionCode, []byte{1}, number(uint64(len(body))), body)
+	}
+	huge := number(1<<32 - 1)
+	for name, tt := range map[string]struct {
+		sections []byte
+		want     string
+	}{
+		"locals":              {code(append(append([]byte{1}, huge...), I32)...), errLocals.Error()},
+		"locals of reference": {code(1, 1, 0x63, 0x70), errMalformed.Error()},
+		"size of a function":  {section(sectionCode, []byte{1}, huge, []byte{0, 0x0b}), errMalformed.Error()},
+		"indices":             {section(sectionElement, []byte{1, 0, 0x41, 0, 0x0b}, huge), errMalformed.Error()},
+		"expressions":         {section(sectionElement, []byte{1, 5, FuncRef}, huge), errMalformed.Error()},
+		"element kind":        {section(sectionElement, []byte{1, 8, 0}), errMalformed.Error()},
+		"data":                {section(sectionData, []byte{1, 1}, huge), errMalformed.Error()},
+		"data kind":           {section(sectionData, []byte{1, 3, 0}), errMalformed.Error()},
+		"parameters":          {section(sectionType, []byte{1, 0x60}, number(1001), bytes.Repeat([]byte{I32}, 1001), []byte{0}), errValues.Error()},
+		"type of a parameter": {section(sectionType, []byte{1, 0x60, 1, 0x64, 0x70, 0}), errMalformed.Error()},
+	} {
+		_, err := Parse(bytes.Join([][]byte{head, function, tt.sections}, nil), 100)
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: got error %v, want %q", name, err, tt.want)
+		}
+	}
+	body := append(append([]byte{1}, number(maxLocals)...), I32, 0x0b)
+	item := append(number(uint64(len(body))), body...)
+	if _, err := Parse(bytes.Join([][]byte{head, function, section(sectionCode, number(20), bytes.Repeat(item, 20))}, nil), 100); err == nil || !strings.Contains(err.Error(), errModuleLocals.Error()) {
+		t.Errorf("20 functions of %d locals: got error %v, want %q", maxLocals, err, errModuleLocals)
+	}
+	m, err := Parse(bytes.Join([][]byte{head, section(sectionCustom, []byte("\x04name\x01\x06"), huge)}, nil), 100)
+	if err != nil || len(m.Customs) != 1 || !bytes.Equal(m.Binary, head) {
+		t.Errorf("a section of names: got %+v, %v, want one custom section, and none for wazero", m, err)
+	}
+}
+
+// TestParseReadsSegments reads segments of all kinds.
+func TestParseReadsSegments(t *testing.T) {
+	t.Parallel()
+	null := []byte{0xd0, FuncRef, 0x0b}
+	for name, item := range map[string][]byte{
+		"indices":                {0, 0x41, 0, 0x0b, 2, 0, 0},
+		"passive indices":        {1, 0, 1, 0},
+		"indices of a table":     {2, 0, 0x41, 0, 0x0b, 0, 1, 0},
+		"declared indices":       {3, 0, 1, 0},
+		"expressions":            append([]byte{4, 0x41, 0, 0x0b, 1}, null...),
+		"passive expressions":    append([]byte{5, FuncRef, 1}, null...),
+		"expressions of a table": append([]byte{6, 0, 0x41, 0, 0x0b, FuncRef, 1}, null...),
+		"declared expressions":   append([]byte{7, FuncRef, 1}, null...),
+	} {
+		r := &reader{data: item}
+		skipElement(r)
+		if r.err != nil || r.left() != 0 {
+			t.Errorf("an element segment of %s: got error %v with %d bytes left, want none", name, r.err, r.left())
+		}
+	}
+	for name, item := range map[string][]byte{
+		"active": {0, 0x41, 0, 0x0b, 1, 9}, "passive": {1, 2, 9, 9}, "of a memory": {2, 0, 0x41, 0, 0x0b, 1, 9},
+	} {
+		r := &reader{data: item}
+		skipData(r)
+		if r.err != nil || r.left() != 0 {
+			t.Errorf("a data segment that is %s: got error %v with %d bytes left, want none", name, r.err, r.left())
+		}
 	}
 }

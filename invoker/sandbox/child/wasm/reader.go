@@ -13,7 +13,14 @@ type reader struct {
 	err  error
 }
 
-func (r *reader) fail() { r.err, r.at = errMalformed, len(r.data) }
+func (r *reader) fail() { r.refuse(errMalformed) }
+
+// refuse ends the reading with an error, if there is none yet.
+func (r *reader) refuse(err error) {
+	if r.err == nil {
+		r.err, r.at = err, len(r.data)
+	}
+}
 
 func (r *reader) left() int { return len(r.data) - r.at }
 
@@ -58,6 +65,31 @@ func (r *reader) bytes(n int) []byte {
 	}
 	r.at += n
 	return r.data[r.at-n : r.at]
+}
+
+// valueType reads the type of a value. Types of references that take more than one byte are
+// refused, as wazero refuses them.
+func (r *reader) valueType() ValueType {
+	switch t := r.byte(); t {
+	case I32, I64, F32, F64, V128, FuncRef, ExternRef:
+		return t
+	}
+	r.fail()
+	return 0
+}
+
+// valueTypes reads the types of parameters or results.
+func (r *reader) valueTypes() []ValueType {
+	n := r.count()
+	if n > maxValues {
+		r.refuse(errValues)
+		return nil
+	}
+	types := make([]ValueType, n)
+	for i := range types {
+		types[i] = r.valueType()
+	}
+	return types
 }
 
 func (r *reader) name() string { return string(r.bytes(r.count())) }

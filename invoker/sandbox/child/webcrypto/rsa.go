@@ -14,6 +14,11 @@ const (
 	maxModulus = 8192
 )
 
+// maxPrivateBytes bounds the encoding of a private key. One with a modulus of maxModulus bits
+// takes less than 5 KB; to check a much larger one takes minutes, which no deadline of a script
+// interrupts.
+const maxPrivateBytes = 16 << 10
+
 func (k *Key) generateRSA(p *Params) error {
 	if p.Modulus < minModulus || p.Modulus > maxModulus {
 		return operation("the length of the modulus must be from %d to %d bits, not %d", minModulus, maxModulus, p.Modulus)
@@ -57,6 +62,9 @@ func (k *Key) importRSA(format string, m Material, p *Params, usages []string) e
 		if err := k.setType(Private, usages); err != nil {
 			return err
 		}
+		if len(m.Bytes) > maxPrivateBytes {
+			return badData("the private key has more than %d bytes", maxPrivateBytes)
+		}
 		parsed, err := x509.ParsePKCS8PrivateKey(m.Bytes)
 		private, ok := parsed.(*rsa.PrivateKey)
 		if err != nil || !ok {
@@ -94,13 +102,14 @@ func (k *Key) importRSAFromJWK(j *JWK, p *Params, usages []string) error {
 	bad := false
 	number := func(name string) *big.Int {
 		b, ok := j.bytes(name)
-		bad = bad || !ok || len(b) == 0
-		return new(big.Int).SetBytes(b)
+		n := new(big.Int).SetBytes(b)
+		bad = bad || !ok || len(b) == 0 || n.BitLen() > maxModulus
+		return n
 	}
 	e := number("e")
 	public := rsa.PublicKey{N: number("n"), E: int(e.Int64())}
 	if bad || !e.IsInt64() || e.Int64() < 2 || e.Int64() > 1<<31-1 {
-		return badData("the members n and e of the key are not those of an RSA key")
+		return badData("the members n and e of the key are not those of an RSA key of at most %d bits", maxModulus)
 	}
 	if !hasPrivate {
 		return k.setRSA(&public, &public, p.Hash)
@@ -113,7 +122,7 @@ func (k *Key) importRSAFromJWK(j *JWK, p *Params, usages []string) error {
 		number(name)
 	}
 	if bad {
-		return badData("the key lacks a member of a private RSA key")
+		return badData("the key lacks a member of a private RSA key, or one has more than %d bits", maxModulus)
 	}
 	if err := private.Validate(); err != nil {
 		return badData("the members of the key do not belong together: %v", err)

@@ -6,6 +6,8 @@ import (
 	"crypto/rsa"
 	"crypto/x509"
 	"errors"
+	"math/big"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -106,5 +108,26 @@ func TestMultiPrimeKey(t *testing.T) {
 	var failed *Error
 	if !errors.As(err, &failed) || failed.Name != "NotSupportedError" {
 		t.Errorf("Import of a key of three primes: got %v, want a NotSupportedError", err)
+	}
+}
+
+// TestHugePrivateKey refuses a private key before it is checked, which would take minutes.
+func TestHugePrivateKey(t *testing.T) {
+	t.Parallel()
+	one := big.NewInt(1)
+	p, q := new(big.Int).Lsh(one, 60_000), new(big.Int).Lsh(one, 60_000)
+	p.Add(p, one)
+	q.Add(q, big.NewInt(3))
+	d := new(big.Int).Lsh(one, 119_000)
+	j := &JWK{Text: map[string]string{"kty": "RSA", "e": "Aw", "dp": "Aw", "dq": "Aw", "qi": "Aw"}}
+	for name, n := range map[string]*big.Int{"n": new(big.Int).Mul(p, q), "p": p, "q": q, "d": d} {
+		j.setBytes(name, n.Bytes())
+	}
+	for format, m := range map[string]Material{JWKFormat: {JWK: j}, PKCS8: {Bytes: make([]byte, maxPrivateBytes+1)}} {
+		_, err := Import(format, m, &Params{Name: "RSA-PSS", Hash: "SHA-256"}, true, []string{"sign"})
+		var failed *Error
+		if !errors.As(err, &failed) || failed.Name != "DataError" || !strings.Contains(failed.Message, "more than") && !strings.Contains(failed.Message, "at most") {
+			t.Errorf("a key of 120,000 bits as %s: got error %v, want a DataError that names the limit", format, err)
+		}
 	}
 }

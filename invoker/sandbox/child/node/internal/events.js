@@ -112,6 +112,16 @@ function targetOf(o) {
   throw new TypeError("Illegal invocation: the receiver is not an EventTarget");
 }
 
+// A list has the listeners of a type. Its member known has a bit for each callback that is a
+// listener: to look through the list would make many listeners slow.
+const bitOf = (capture) => (capture ? 2 : 1);
+
+function newList() {
+  const list = [];
+  list.known = new Map();
+  return list;
+}
+
 function listenersOf(target) {
   let all = targets.get(target);
   if (!all) targets.set(target, (all = new Map()));
@@ -138,17 +148,23 @@ function add(target, type, callback, { capture, once, passive, signal }) {
   if (signal && aborted(signal) || callback === null || callback === undefined) return;
   const all = listenersOf(target);
   let list = all.get(type);
-  if (!list) all.set(type, (list = []));
-  if (list.some((l) => l.callback === callback && l.capture === capture)) return;
+  if (!list) all.set(type, (list = newList()));
+  const bits = list.known.get(callback) || 0;
+  if (bits & bitOf(capture)) return;
+  list.known.set(callback, bits | bitOf(capture));
   const l = { callback, capture, once, passive, removed: false };
   list.push(l);
   if (signal) onAbort(signal, () => remove(list, l));
 }
 
 function remove(list, l) {
-  l.removed = true;
   const at = list.indexOf(l);
-  if (at >= 0) list.splice(at, 1);
+  l.removed = true;
+  if (at < 0) return;
+  list.splice(at, 1);
+  const bits = list.known.get(l.callback) & ~bitOf(l.capture);
+  if (bits) list.known.set(l.callback, bits);
+  else list.known.delete(l.callback);
 }
 
 // dispatch calls the listeners, those that capture first, and reports whether none of them

@@ -1,5 +1,5 @@
 // ReadableStreamPipeTo (https://streams.spec.whatwg.org/#readable-stream-pipe-to).
-const { react, resolved, deferred, dictionary } = require("internal/webidl");
+const { react, resolved, request, dictionary } = require("internal/webidl");
 const streams = require("internal/readables");
 const writable = require("internal/writable");
 const { aborted: isAborted, reason: reasonOf, onAbort, isSignal } = require("internal/signals");
@@ -12,7 +12,7 @@ function pipeOptions(value) {
 
 // pipe moves the chunks of a readable stream into a writable one, as fast as that takes them.
 function pipe(source, dest, options) {
-  const p = { source, dest, options, reader: streams.acquire(source, "default"), writer: writable.acquire(dest), done: deferred(), over: false, lastWrite: resolved(undefined), forget: undefined };
+  const p = { source, dest, options, reader: streams.acquire(source, "default"), writer: writable.acquire(dest), done: request(), over: false, lastWrite: resolved(undefined), forget: undefined };
   source.disturbed = true;
   if (options.signal) {
     const stop = () => abort(p, reasonOf(options.signal));

@@ -1,5 +1,5 @@
 // ReadableStream and its readers (https://streams.spec.whatwg.org/#rs).
-const { expose, react, resolved, rejected, attempt, dictionary, callback, needs, handled, apply, asyncIterator } = require("internal/webidl");
+const { expose, react, resolved, rejected, attempt, promised, nothing, dictionary, callback, needs, handled, apply, asyncIterator } = require("internal/webidl");
 const { markOf, strategyOf, sizeOf } = require("internal/queuing");
 const streams = require("internal/readables");
 const defaults = require("internal/readabledefault");
@@ -24,7 +24,7 @@ class ReadableStream {
     else if (source === null || typeof source !== "object" && typeof source !== "function") throw new TypeError("The source must be an object");
     const s = this.#s = streams.newReadable();
     s.object = this;
-    setUp(s, source || {}, strategyOf(strategy));
+    setUp(s, source || nothing, strategyOf(strategy));
   }
   static from(items) {
     needs(arguments.length, 1, "ReadableStream.from");
@@ -32,7 +32,7 @@ class ReadableStream {
   }
   get locked() { return this.#s.reader !== undefined; }
   cancel(reason = undefined) {
-    return attempt(() => {
+    return promised(() => {
       const s = this.#s;
       if (s.reader) throw new TypeError("The stream is locked");
       return streams.cancel(s, reason);
@@ -56,7 +56,7 @@ class ReadableStream {
     return readable;
   }
   pipeTo(destination, options = undefined) {
-    return attempt(() => {
+    return promised(() => {
       const s = this.#s;
       const { pipe, writableState, pipeOptions } = require("internal/piping");
       const to = writableState(destination), given = pipeOptions(options);
@@ -120,9 +120,9 @@ class ReadableStreamDefaultReader {
     this.#r = streams.acquire(stateOf(stream), "default");
   }
   get closed() { return closedOf(() => this.#r); }
-  cancel(reason = undefined) { return attempt(() => streams.cancel(own(this.#r), reason)); }
+  cancel(reason = undefined) { return promised(() => streams.cancel(own(this.#r), reason)); }
   read() {
-    return attempt(() => {
+    return promised(() => {
       own(this.#r);
       return streams.next(this.#r);
     });
@@ -155,10 +155,10 @@ class ReadableStreamBYOBReader {
     this.#r = streams.acquire(s, "byob");
   }
   get closed() { return closedOf(() => this.#r); }
-  cancel(reason = undefined) { return attempt(() => streams.cancel(own(this.#r), reason)); }
+  cancel(reason = undefined) { return promised(() => streams.cancel(own(this.#r), reason)); }
   read(view, options = undefined) {
     const count = arguments.length;
-    return attempt(() => {
+    return promised(() => {
       const r = this.#r;
       needs(count, 1, "read");
       const given = viewOf(view), { min } = dictionary(options, "The options"), least = min === undefined ? 1 : enforceRange(min, "min");
@@ -198,13 +198,13 @@ function readInto(r, view, least) {
 const iterating = new WeakMap();
 const iteratorPrototype = {
   next() {
-    return attempt(() => {
+    return promised(() => {
       const it = iteratorState(this), step = () => nextOf(it);
       return (it.last = it.last ? react(it.last, step, step) : step());
     });
   },
   return(value) {
-    return attempt(() => {
+    return promised(() => {
       const it = iteratorState(this), step = () => returnOf(it, value);
       return (it.last = it.last ? react(it.last, step, step) : step());
     });

@@ -1,7 +1,7 @@
 // The state of readable streams and of their readers (https://streams.spec.whatwg.org/#rs-abstract-ops).
 // The classes are in internal/readable and show objects of this module; none of its
 // algorithms reads a member that a script can replace.
-const { deferred, react, resolved, rejected, Queue, handled } = require("internal/webidl");
+const { deferred, request: newRequest, react, resolved, rejected, Queue, handled } = require("internal/webidl");
 
 const newReadable = () => ({ kind: "readable", state: "readable", reader: undefined, stored: undefined, disturbed: false, controller: undefined, object: undefined, ended: undefined });
 
@@ -93,7 +93,7 @@ function read(r, request) {
 
 // next is read as a promise of {value, done}.
 function next(r) {
-  const d = deferred();
+  const d = newRequest();
   read(r, {
     chunk: (value) => d.resolve({ value, done: false }),
     close: () => d.resolve({ value: undefined, done: true }),

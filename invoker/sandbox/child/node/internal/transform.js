@@ -1,5 +1,5 @@
 // TransformStream and its controller (https://streams.spec.whatwg.org/#ts).
-const { expose, illegal, react, resolved, attempt, deferred, callback } = require("internal/webidl");
+const { expose, illegal, react, resolved, attempt, deferred, nothing, callback } = require("internal/webidl");
 const { markOf, strategyOf, sizeOf } = require("internal/queuing");
 const readable = require("internal/readable"), defaults = require("internal/readabledefault"), writable = require("internal/writable");
 
@@ -8,7 +8,7 @@ let makingController;
 class TransformStream {
   #t;
   constructor(transformer = undefined, writableStrategy = undefined, readableStrategy = undefined) {
-    if (transformer === undefined) transformer = {};
+    if (transformer === undefined) transformer = nothing;
     else if (transformer === null || typeof transformer !== "object" && typeof transformer !== "function") throw new TypeError("The transformer must be an object");
     const outer = strategyOf(writableStrategy), inner = strategyOf(readableStrategy);
     const cancel = callback(transformer, "cancel"), flush = callback(transformer, "flush"), readableType = transformer.readableType;

@@ -17,13 +17,29 @@ function attempt(f) {
   }
 }
 
-// deferred is a promise that is settled from outside. Its rejection counts as handled.
-function deferred() {
+// promised calls f, which makes a promise, and returns that one: the script must not see
+// that of attempt, which settles two microtasks later. It is rejected if f throws.
+function promised(f) {
+  try {
+    return f();
+  } catch (e) {
+    return rejected(e);
+  }
+}
+
+// request is a promise for a script that is settled from outside.
+function request() {
   const d = { pending: true };
   d.promise = new Promise((resolve, reject) => {
     d.resolve = (v) => { d.pending = false; resolve(v); };
     d.reject = (e) => { d.pending = false; reject(e); };
   });
+  return d;
+}
+
+// deferred is a request whose rejection counts as handled.
+function deferred() {
+  const d = request();
   handled(d.promise);
   return d;
 }
@@ -78,9 +94,12 @@ function constants(C, values) {
   }
 }
 
+// nothing is a dictionary without members, also where Object.prototype has some.
+const nothing = Object.freeze(Object.create(null));
+
 // dictionary checks an argument that is a dictionary: an object, or nothing.
 function dictionary(value, what) {
-  if (value === undefined || value === null) return {};
+  if (value === undefined || value === null) return nothing;
   if (typeof value !== "object" && typeof value !== "function") throw new TypeError(`${what} must be an object`);
   return value;
 }
@@ -100,4 +119,4 @@ function needs(count, least, what) {
 const illegal = (name) => new TypeError(`Illegal constructor: ${name}`);
 const asyncIterator = Symbol.asyncIterator || Symbol.for("Symbol.asyncIterator");
 
-module.exports = { apply, react, handled, resolved, rejected, attempt, deferred, Queue, platformClass, expose, constants, dictionary, callback, needs, illegal, ignore, asyncIterator };
+module.exports = { apply, react, handled, resolved, rejected, attempt, promised, request, deferred, Queue, platformClass, expose, constants, nothing, dictionary, callback, needs, illegal, ignore, asyncIterator };

@@ -1,8 +1,7 @@
 // WritableStream, its writer and its controller (https://streams.spec.whatwg.org/#ws).
-const { expose, illegal, react, resolved, rejected, attempt, deferred, callback, needs } = require("internal/webidl");
+const { expose, illegal, react, resolved, rejected, attempt, promised, request, deferred, nothing, callback, needs, Queue } = require("internal/webidl");
 const { markOf, strategyOf, sizeOf, SizedQueue } = require("internal/queuing");
 const { begin } = require("internal/readables");
-const { Queue } = require("internal/webidl");
 
 let making, makingController, stateOf, isWritable;
 const closing = {}; // the item of a queue that stands for the close
@@ -19,7 +18,7 @@ class WritableStream {
       making = undefined;
       return;
     }
-    if (sink === undefined) sink = {};
+    if (sink === undefined) sink = nothing;
     else if (sink === null || typeof sink !== "object" && typeof sink !== "function") throw new TypeError("The sink must be an object");
     const given = strategyOf(strategy), s = this.#s = newWritable();
     s.object = this;
@@ -34,13 +33,13 @@ class WritableStream {
   }
   get locked() { return this.#s.writer !== undefined; }
   abort(reason = undefined) {
-    return attempt(() => {
+    return promised(() => {
       if (this.#s.writer) throw new TypeError("The stream is locked");
       return abort(this.#s, reason);
     });
   }
   close() {
-    return attempt(() => {
+    return promised(() => {
       if (this.#s.writer) throw new TypeError("The stream is locked");
       if (closes(this.#s)) throw new TypeError("The stream is closing");
       return close(this.#s);
@@ -79,7 +78,7 @@ function abort(s, reason) {
   if (s.state === "closed" || s.state === "errored") return resolved(undefined);
   if (s.aborting) return s.aborting.done.promise;
   const already = s.state === "erroring";
-  s.aborting = { done: deferred(), reason: already ? undefined : reason, already };
+  s.aborting = { done: request(), reason: already ? undefined : reason, already };
   const { promise } = s.aborting.done;
   if (!already) startErroring(s, reason);
   return promise;
@@ -87,11 +86,12 @@ function abort(s, reason) {
 
 function close(s) {
   if (s.state === "closed" || s.state === "errored") return rejected(new TypeError("The stream is closed or errored"));
-  const request = s.closeRequest = deferred();
+  s.closeRequest = request();
   if (s.writer && s.full && s.state === "writable") s.writer.ready.resolve();
   s.controller.queue.push(closing, 0);
+  const { promise } = s.closeRequest;
   advance(s.controller);
-  return request.promise;
+  return promise;
 }
 
 function dealWithRejection(s, reason) {
@@ -110,24 +110,24 @@ function finishErroring(s) {
   s.state = "errored";
   s.controller.queue.clear();
   while (s.requests.length > 0) s.requests.shift().reject(s.stored);
-  const request = s.aborting;
-  if (!request) {
+  const { aborting } = s;
+  if (!aborting) {
     failClosed(s);
     return;
   }
   s.aborting = undefined;
-  if (request.already) {
-    request.done.reject(s.stored);
+  if (aborting.already) {
+    aborting.done.reject(s.stored);
     failClosed(s);
     return;
   }
-  const c = s.controller, aborted = c.abort(request.reason);
+  const c = s.controller, aborted = c.abort(aborting.reason);
   clear(c);
   react(aborted, () => {
-    request.done.resolve();
+    aborting.done.resolve();
     failClosed(s);
   }, (e) => {
-    request.done.reject(e);
+    aborting.done.reject(e);
     failClosed(s);
   });
 }
@@ -185,16 +185,16 @@ class WritableStreamDefaultWriter {
   get closed() { return promiseOf(() => this.#w.closed); }
   get desiredSize() { return desiredOf(own(this.#w)); }
   get ready() { return promiseOf(() => this.#w.ready); }
-  abort(reason = undefined) { return attempt(() => abort(own(this.#w), reason)); }
+  abort(reason = undefined) { return promised(() => abort(own(this.#w), reason)); }
   close() {
-    return attempt(() => {
+    return promised(() => {
       const s = own(this.#w);
       if (closes(s)) throw new TypeError("The stream is closing");
       return close(s);
     });
   }
   releaseLock() { release(this.#w); }
-  write(chunk = undefined) { return attempt(() => write(this.#w, chunk)); }
+  write(chunk = undefined) { return promised(() => write(this.#w, chunk)); }
 }
 expose(WritableStreamDefaultWriter);
 
@@ -255,17 +255,17 @@ function write(w, chunk) {
   if (s.state === "errored") throw s.stored;
   if (closes(s) || s.state === "closed") throw new TypeError("The stream is closing or closed");
   if (s.state === "erroring") throw s.stored;
-  const request = deferred();
-  s.requests.push(request);
+  const written = request();
+  s.requests.push(written);
   try {
     c.queue.push(chunk, size);
   } catch (e) {
     failIfNeeded(c, e);
-    return request.promise;
+    return written.promise;
   }
   if (!closes(s) && s.state === "writable") setFull(s, desired(c) <= 0);
   advance(c);
-  return request.promise;
+  return written.promise;
 }
 
 // The controller.

@@ -614,6 +614,33 @@ declare class Performance extends EventTarget {
   readonly timeOrigin: number;
   now(): number;
   toJSON(): any;
+  /** The first 10,000 marks and measures of an activation are kept. */
+  mark(name: string, options?: { detail?: any; startTime?: number }): PerformanceMark;
+  /** Times are those of marks, or milliseconds. The end is now and the start 0, unless they are given. */
+  measure(name: string, start?: string | { detail?: any; start?: string | number; duration?: number; end?: string | number }, end?: string): PerformanceMeasure;
+  clearMarks(name?: string): void;
+  clearMeasures(name?: string): void;
+  /** In the order of their start times. */
+  getEntries(): PerformanceEntry[];
+  getEntriesByName(name: string, type?: string): PerformanceEntry[];
+  getEntriesByType(type: string): PerformanceEntry[];
+}
+declare class PerformanceEntry {
+  private constructor();
+  readonly name: string;
+  readonly entryType: string;
+  readonly startTime: number;
+  readonly duration: number;
+  toJSON(): any;
+}
+declare class PerformanceMark extends PerformanceEntry {
+  constructor(name: string, options?: { detail?: any; startTime?: number });
+  /** A clone of what was given. */
+  readonly detail: any;
+}
+declare class PerformanceMeasure extends PerformanceEntry {
+  private constructor();
+  readonly detail: any;
 }
 declare const performance: Performance;
 
