@@ -105,7 +105,8 @@ func testWasm(t *testing.T, server *soustest.Server) {
 
 func testWebhook(t *testing.T, server *soustest.Server) {
 	const secret, body = "s3cret", `{"action":"opened","repository":{"full_name":"a/ü"}}`
-	url := deploy(t, server, "webhook-ts", "--config", `{"env":{"WEBHOOK_SECRET":"`+secret+`"}}`)
+	server.Sous(t, "secret", "set", "WEBHOOK_SECRET", "--value-file", file(t, secret))
+	url := deploy(t, server, "webhook-ts")
 	signed := func(secret, body string) map[string]string {
 		mac := hmac.New(sha256.New, []byte(secret))
 		mac.Write([]byte(body))

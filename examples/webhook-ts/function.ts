@@ -2,7 +2,7 @@ import { verifySignature } from "./src/signature.ts";
 import type { HttpEvent, HttpResponse } from "./src/http.ts";
 
 declare const cs: {
-  env: Record<string, string | undefined>;
+  secrets: { get(name: string): Promise<string> };
   log: { info(...values: unknown[]): void; warn(...values: unknown[]): void };
 };
 
@@ -15,10 +15,7 @@ export default async function handle(event: HttpEvent): Promise<HttpResponse> {
   if (event.requestContext?.http?.method !== "POST") {
     return reply(405, { error: "send a POST" }, { allow: "POST" });
   }
-  const secret = cs.env.WEBHOOK_SECRET;
-  if (!secret) {
-    throw new Error("WEBHOOK_SECRET is not set; see README.md");
-  }
+  const secret = await cs.secrets.get("WEBHOOK_SECRET");
   // The signature covers the bytes as sent, so it is checked before parsing.
   const body = event.isBase64Encoded
     ? Uint8Array.from([...atob(event.body ?? "")], (c) => c.charCodeAt(0))

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/codesous/sous/api/bundle"
+	"github.com/codesous/sous/api/manifest"
 )
 
 // templates holds the files that init writes. types.d.ts declares everything that a function
@@ -38,8 +39,8 @@ func (a commands) fnInitCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init DIR",
 		Short: "Write the files of a new function",
-		Long: `Write the files of a new function: its source, its manifest, .sousignore and README.md,
-and for editors types.d.ts with its tsconfig.json or jsconfig.json. Existing files are not
+		Long: `Write the files of a new function: its source, its manifest, its settings (sous.json),
+.sousignore and README.md, and for editors types.d.ts with its tsconfig.json or jsconfig.json. Existing files are not
 overwritten. Templates:
 
   js, ts         a function that answers requests, in JavaScript or TypeScript
@@ -92,10 +93,11 @@ All but js have a package.json with pinned versions.`,
 // common ones that it does not replace.
 func initialFiles(name, kind string) (map[string]string, error) {
 	from := map[string]string{
-		"types.d.ts":        "template/types.d.ts",
-		bundle.ManifestFile: "template/" + bundle.ManifestFile,
-		ignoreFile:          "template/sousignore",
-		"README.md":         "template/README.md",
+		"types.d.ts":          "template/types.d.ts",
+		bundle.ManifestFile:   "template/" + bundle.ManifestFile,
+		ignoreFile:            "template/sousignore",
+		"README.md":           "template/README.md",
+		manifest.SettingsFile: "template/sous.json",
 	}
 	if kind != templateJS {
 		from["tsconfig.json"] = "template/" + templateTS + "/tsconfig.json"
@@ -111,7 +113,7 @@ func initialFiles(name, kind string) (map[string]string, error) {
 	if kind == templateJS {
 		values.Entry = bundle.EntryJS
 	}
-	out := map[string]string{}
+	out := map[string]string{schemaFile: string(manifest.SettingsSchema(true))}
 	for to, path := range from {
 		if to == "README.md" || to == "package.json" {
 			out[to], err = filled(path, values)
@@ -126,6 +128,9 @@ func initialFiles(name, kind string) (map[string]string, error) {
 	}
 	return out, nil
 }
+
+// schemaFile is the schema of sous.json, for editors. Its folder is no part of a bundle.
+const schemaFile = ".sous/sous.schema.json"
 
 // filled returns the file at path with values in place of its actions.
 func filled(path string, values any) (string, error) {
@@ -153,6 +158,9 @@ func writeNew(dir string, files map[string]string) error {
 		return err
 	}
 	for name, content := range files {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755); err != nil {
+			return err
+		}
 		if err := writeExclusive(filepath.Join(dir, name), content); err != nil {
 			return err
 		}

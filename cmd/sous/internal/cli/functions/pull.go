@@ -80,7 +80,8 @@ func (a commands) pull(ctx context.Context, t *command.Target, fn *client.Functi
 			}
 			number = alias.Version
 		}
-		if now, err = versionOf(ctx, fn, detail.Function, number); err != nil {
+		now, err = versionOf(ctx, fn, detail.Function, number)
+		if err != nil {
 			return err
 		}
 		schedules, err = schedulesOf(ctx, t, name)
