@@ -13,8 +13,8 @@ import (
 // brace, so that it is always one segment of a store key.
 const (
 	TenantPattern = `t_[a-z0-9]{6,32}`
-	NamePattern   = `[a-z][a-z0-9_-]{2,63}`
-	AliasPattern  = `[a-z][a-z0-9_-]{1,31}`
+	NamePattern   = `[a-z][a-z0-9_-]{0,63}`
+	AliasPattern  = `[a-z][a-z0-9_-]{0,31}`
 )
 
 // The patterns are matched by hand: names are checked on every call, and a sandbox
@@ -70,7 +70,7 @@ func ValidateTenant(s string) error {
 // ValidateName returns CodeValidationName unless s matches NamePattern, the pattern for
 // names of namespaces, functions, schedules and workers. The error names field.
 func ValidateName(field, s string) error {
-	if !isName(s, 2, 63) {
+	if !isName(s, 0, 63) {
 		return nameError(field, s, "must match "+NamePattern)
 	}
 	return nil
@@ -78,7 +78,7 @@ func ValidateName(field, s string) error {
 
 // ValidateAlias returns CodeValidationName unless s matches AliasPattern.
 func ValidateAlias(s string) error {
-	if !isName(s, 1, 31) {
+	if !isName(s, 0, 31) {
 		return nameError("alias", s, "must match "+AliasPattern)
 	}
 	return nil

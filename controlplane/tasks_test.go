@@ -210,7 +210,7 @@ func TestBadTasksAreRefusedAndChangeNothing(t *testing.T) {
 		field                    string
 	}{
 		{"type", "PUT", "T/tasks/Email/new", `{}`, 400, api.CodeValidationName, "task_type"},
-		{"type of two letters", "PUT", "T/tasks/ab/new", `{}`, 400, api.CodeValidationName, "task_type"},
+		{"type with a digit first", "PUT", "T/tasks/1ab/new", `{}`, 400, api.CodeValidationName, "task_type"},
 		{"id", "PUT", "T/tasks/email-send/-a", `{}`, 400, api.CodeValidationName, "task_id"},
 		{"id with a colon", "PUT", "T/tasks/email-send/a:b", `{}`, 400, api.CodeValidationName, "task_id"},
 		{"id with a slash", "PUT", "T/tasks/email-send/a%2Fb", `{}`, 400, api.CodeValidationName, "task_id"},

@@ -62,7 +62,8 @@ func (a *API) recordEndpoints() []rest.Endpoint {
 				rest.QueryParameter("includeMetadata", "default false", yes),
 				rest.QueryParameter("includeValues", "default false", yes),
 			},
-			Answer: rest.JSON(api.DocumentPage{}),
+			QueryPrefix: metadataParameter,
+			Answer:      rest.JSON(api.DocumentPage{}),
 		}, a.listRecords),
 	}
 }

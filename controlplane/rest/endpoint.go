@@ -2,12 +2,17 @@ package rest
 
 import (
 	"context"
+	"maps"
 	"net/http"
+	"net/url"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/go-chi/chi/v5"
 
+	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/controlplane/access"
 )
 
@@ -53,6 +58,9 @@ type Route struct {
 	// Parameters are those of a Handle route; those of an Operation follow from its
 	// input type.
 	Parameters []*huma.Param
+	// QueryPrefix begins the names of further query parameters of a Handle route, which the
+	// document cannot declare ("" for none).
+	QueryPrefix string
 	// Request is the body of a Handle route. An Operation sets it only where its
 	// handler reads the raw body itself.
 	Request Content
@@ -145,7 +153,9 @@ func mountOperation[I, O any](on *mounting, route *Route, handle func(context.Co
 		// deadline on the connection.
 		MaxBodyBytes: -1, BodyReadTimeout: -1,
 		SkipValidateBody: route.Request != nil,
-		Responses:        responses(schemas, route.Also),
+		// A misspelt filter would answer with what it should leave out.
+		RejectUnknownQueryParameters: true,
+		Responses:                    responses(schemas, route.Also),
 	}
 	server := on.server
 	huma.Register(on.typed, op, func(ctx context.Context, in *I) (*O, error) {
@@ -176,11 +186,32 @@ func Handle(route Route, handle Handler) Endpoint {
 		}
 		server := on.server
 		on.router.Method(route.Method, route.Path, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if err := handle(w, r); err != nil {
+			err := route.knowsQuery(r.URL.Query())
+			if err == nil {
+				err = handle(w, r)
+			}
+			if err != nil {
 				server.fail(w, r, RequestID(r.Context()), err)
 			}
 		}))
 	}}
+}
+
+// knowsQuery returns CodeInvalid for query parameters that a Handle route does not declare. A
+// route without an ID is not described, so all of them are admitted.
+func (route *Route) knowsQuery(query url.Values) error {
+	var fields []api.FieldError
+	for _, name := range slices.Sorted(maps.Keys(query)) {
+		declared := func(p *huma.Param) bool { return p.In == "query" && p.Name == name }
+		further := route.QueryPrefix != "" && strings.HasPrefix(name, route.QueryPrefix)
+		if route.ID != "" && !further && !slices.ContainsFunc(route.Parameters, declared) {
+			fields = append(fields, api.FieldError{Path: name, Message: "unknown query parameter"})
+		}
+	}
+	if len(fields) == 0 {
+		return nil
+	}
+	return api.Errorf(api.CodeInvalid, "%s: %s", fields[0].Path, fields[0].Message).WithFields(fields...)
 }
 
 // describe adds a route that huma does not serve to the document. Nothing compares the

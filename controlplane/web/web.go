@@ -91,6 +91,7 @@ func (a *API) Direct() rest.Direct {
 
 // target is the function that a URL names, and the path below it.
 //
+//	/v1/web/t_acme01/default/greet               prod, path "/"; also with a slash behind
 //	/v1/web/t_acme01/default/greet/prod          path "/"
 //	/v1/web/t_acme01/default/greet/prod/         path "/"
 //	/v1/web/t_acme01/default/greet/3/a%20b/      version 3, path "/a%20b/"
@@ -104,15 +105,18 @@ type target struct {
 // CodeValidationName.
 func parsePath(rawPath string) (target, error) {
 	parts := strings.SplitN(strings.TrimPrefix(rawPath, Prefix), "/", 5)
-	if len(parts) < 4 {
+	if len(parts) < 3 {
 		return target{}, api.Errorf(api.CodeRouteNotFound, "a function's endpoint is %s{tenant}/{namespace}/{function}/{alias or version}", Prefix)
 	}
-	t := target{tenant: parts[0], namespace: parts[1], function: parts[2], path: "/"}
+	t := target{tenant: parts[0], namespace: parts[1], function: parts[2], ref: api.Ref{Alias: api.DefaultAlias}, path: "/"}
 	if len(parts) == 5 {
 		t.path += parts[4]
 	}
 	if err := rest.ValidateFunctionPath(t.tenant, t.namespace, t.function); err != nil {
 		return target{}, err
+	}
+	if len(parts) == 3 || len(parts) == 4 && parts[3] == "" {
+		return t, nil
 	}
 	var err error
 	t.ref, err = api.ParseRef(parts[3])

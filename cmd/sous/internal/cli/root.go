@@ -49,11 +49,12 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
+	command.ExplainArguments(root)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		if asksForJSON(args) { // --output may stand after the flag that cannot be parsed
 			a.Output = command.FormatJSON
 		}
-		return err
+		return command.UnknownFlag(cmd, err)
 	})
 	err := root.ExecuteContext(ctx)
 	if err == nil {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"syscall"
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/client"
@@ -91,6 +92,8 @@ type failure struct {
 	RequestID string               `json:"request_id,omitempty"`
 	Errors    []api.FieldError     `json:"errors,omitempty"`
 	Function  *api.ActivationError `json:"function,omitempty"`
+
+	hints []string // what to do, for people
 }
 
 // describe returns err as a failure. The fields come from the first error in the chain
@@ -117,6 +120,10 @@ func describe(err error) failure {
 			f.Message += ": " + cause.Error()
 		}
 	}
+	var gone *client.UnreachableError
+	if errors.As(err, &gone) && !errors.Is(err, context.Canceled) {
+		f.hints = unreachableHints(gone)
+	}
 	if errors.As(err, &answered) {
 		f.RequestID = answered.RequestID
 	}
@@ -124,6 +131,14 @@ func describe(err error) failure {
 		f.Function = failed.Reason
 	}
 	return f
+}
+
+// unreachableHints says what to do about a server that does not answer.
+func unreachableHints(err *client.UnreachableError) []string {
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		return []string{"no server listens there: start one with \"sous dev\", or name another one with --url or SOUS_URL"}
+	}
+	return []string{"the server is named by --url, SOUS_URL or the profile in use (sous profile list)"}
 }
 
 // Report prints err to stderr, as text or as {"error": …}. Errors repeat arguments, and
@@ -166,6 +181,9 @@ func (f failure) text(interrupted bool) string {
 	b.WriteByte('\n')
 	for _, e := range f.Errors {
 		fmt.Fprintf(&b, "  %s: %s\n", location(e), e.Message)
+	}
+	for _, hint := range f.hints {
+		b.WriteString("  " + hint + "\n")
 	}
 	if f.Code == api.CodeAuthnRequired {
 		b.WriteString("  give it in SOUS_KEY, or save it: sous profile set NAME --url URL --key-from-env (a profile's key goes to its own URL only)\n")

@@ -1,0 +1,79 @@
+package command
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// ExplainArguments has the commands below root answer a wrong number of arguments with their
+// usage. cobra's own messages do not name the arguments.
+//
+//	sous fn deploy      missing DIR
+//	                      usage: sous fn deploy DIR [flags]
+func ExplainArguments(root *cobra.Command) {
+	for _, cmd := range root.Commands() {
+		ExplainArguments(cmd)
+		if check := cmd.Args; check != nil && !cmd.HasSubCommands() {
+			cmd.Args = func(cmd *cobra.Command, args []string) error {
+				if err := check(cmd, args); err != nil {
+					return wrongArguments(cmd, args)
+				}
+				return nil
+			}
+		}
+	}
+}
+
+// wrongArguments returns the error for arguments that cmd does not take.
+func wrongArguments(cmd *cobra.Command, args []string) error {
+	_, named, _ := strings.Cut(cmd.Use, " ")
+	names := strings.Fields(named)
+	why := "unexpected argument " + strings.Join(args[min(len(names), len(args)):], " ")
+	if len(args) < len(names) {
+		why = "missing " + strings.Join(names[len(args):], " ")
+	}
+	return fmt.Errorf("%s\n  usage: %s", why, cmd.UseLine())
+}
+
+// UnknownFlag adds the flag of cmd with the most similar name to cobra's error about an unknown
+// one, and says where all flags are listed.
+func UnknownFlag(cmd *cobra.Command, err error) error {
+	name, ok := strings.CutPrefix(err.Error(), "unknown flag: --")
+	if !ok {
+		return err
+	}
+	nearest, distance := "", suggestWithin+1
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if d := editDistance(name, f.Name); !f.Hidden && d < distance {
+			nearest, distance = f.Name, d
+		}
+	})
+	if nearest == "" {
+		return fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())
+	}
+	return fmt.Errorf("%w; did you mean --%s?", err, nearest)
+}
+
+// editDistance returns the number of characters to insert, remove or replace to make b of a
+// (Levenshtein).
+func editDistance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := 1
+			if a[i] == b[j] {
+				cost = 0
+			}
+			diagonal, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, diagonal+cost)
+		}
+	}
+	return row[len(b)]
+}
