@@ -18,13 +18,24 @@ func ExplainArguments(root *cobra.Command) {
 		ExplainArguments(cmd)
 		if check := cmd.Args; check != nil && !cmd.HasSubCommands() {
 			cmd.Args = func(cmd *cobra.Command, args []string) error {
-				if err := check(cmd, args); err != nil {
+				err := check(cmd, args)
+				if err != nil && isCobras(err) {
 					return wrongArguments(cmd, args)
 				}
-				return nil
+				return err
 			}
 		}
 	}
+}
+
+// isCobras reports whether err is of cobra's own checks, not of a command's.
+func isCobras(err error) bool {
+	for _, prefix := range []string{"accepts ", "requires ", "unknown command "} {
+		if strings.HasPrefix(err.Error(), prefix) {
+			return true
+		}
+	}
+	return false
 }
 
 // wrongArguments returns the error for arguments that cmd does not take.
