@@ -11,7 +11,7 @@ import (
 
 // devCommand returns sous dev, which runs server.Dev until an interrupt.
 func (a commands) devCommand() *cobra.Command {
-	var quiet bool
+	var quiet, reset bool
 	cmd := &cobra.Command{
 		Use:   "dev",
 		Short: "Run the whole platform in this process, with a store of its own",
@@ -29,12 +29,16 @@ file, as for sous serve.`,
   sous dev --listen 127.0.0.1:9000 --data-dir /tmp/play`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return server.Dev(cmd.Context(), cmd.Flags(), a.Stderr, &devActivity{app: a.App, quiet: quiet}, func(url, store string) {
-				_, _ = fmt.Fprint(a.Stdout, banner(url, store)) // the log has the address too
+			return server.Dev(cmd.Context(), cmd.Flags(), a.Stderr, server.DevOptions{
+				Observer: &devActivity{app: a.App, quiet: quiet}, Reset: reset,
+				Ready: func(url, store string) {
+					_, _ = fmt.Fprint(a.Stdout, banner(url, store)) // the log has the address too
+				},
 			})
 		},
 	}
 	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "do not print what functions log and how they end")
+	cmd.Flags().BoolVar(&reset, "reset", false, "remove all functions and data of the embedded store before the start")
 	server.RegisterDev(cmd.Flags())
 	return cmd
 }

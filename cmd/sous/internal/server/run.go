@@ -34,26 +34,45 @@ func Serve(ctx context.Context, flags *pflag.FlagSet, log io.Writer) error {
 	})
 }
 
+// DevOptions are what Dev needs beside its settings.
+type DevOptions struct {
+	Observer invoker.Observer
+	// Reset removes the embedded store before the start.
+	Reset bool
+	Ready func(url, store string)
+}
+
 // Dev runs the server that flags describe, with all roles, until ctx ends. It uses the
 // embedded store unless the flags name a store server, and logs to log. Once the server
-// accepts connections, Dev calls ready with its URL and a description of its store. The
+// accepts connections, Dev calls o.Ready with its URL and a description of its store. The
 // flags are those of RegisterDev, parsed.
 //
 // Besides the defaults of its flags, Dev differs from Serve in these things: the embedded
 // store; all roles whatever the settings say; a key file for secrets, which it creates in the
 // data folder; answers with the messages of functions' errors; and an observer in
 // place of the log's lines about activations, unless the log is for programs.
-func Dev(ctx context.Context, flags *pflag.FlagSet, log io.Writer, observer invoker.Observer, ready func(url, store string)) error {
+func Dev(ctx context.Context, flags *pflag.FlagSet, log io.Writer, o DevOptions) error {
 	s, err := loadSettings(flags)
 	if err != nil {
 		return err
+	}
+	if s.DataDir == "" {
+		s.DataDir, err = findDataDir()
+		if err != nil {
+			return err
+		}
+	}
+	if o.Reset {
+		if err := resetDataDir(s.DataDir); err != nil {
+			return err
+		}
 	}
 	if s.Auth == authKeys && s.Store == "" {
 		return errKeysEmbedded
 	}
 	s.ShowErrors = true
 	if s.LogFormat == logConsole { // a program reads the log's own lines
-		s.Observer = observer
+		s.Observer = o.Observer
 	}
 	s.Roles = allRoles // even if a configuration file that serve reads too says otherwise
 	if err := s.makeSecretsKey(); err != nil {
@@ -68,5 +87,5 @@ func Dev(ctx context.Context, flags *pflag.FlagSet, log io.Writer, observer invo
 	if s.Store != "" {
 		store = "the store server of --store"
 	}
-	return runServer(ctx, s, logger, func(url string) { ready(url, store) })
+	return runServer(ctx, s, logger, func(url string) { o.Ready(url, store) })
 }

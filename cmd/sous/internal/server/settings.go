@@ -66,7 +66,6 @@ const (
 
 const (
 	defaultListen       = "127.0.0.1:8080"
-	defaultDataDir      = "./.sous"
 	defaultDrainTimeout = 30 * time.Second
 )
 
@@ -87,7 +86,7 @@ func RegisterServe(flags *pflag.FlagSet) {
 // can read the configuration file of a serve; Dev ignores them.
 func RegisterDev(flags *pflag.FlagSet) {
 	registerShared(flags, logConsole, authOff)
-	flags.String("data-dir", defaultDataDir, "folder of the embedded store")
+	flags.String("data-dir", "", "folder of the embedded store (default: ./.sous if it has one, else $XDG_STATE_HOME/sous, which is ~/.local/state/sous)")
 	flags.String("store", "", "use this server instead of the embedded store: "+StoreHelp)
 	flags.StringSlice("roles", allRoles, "the work of this process")
 	flags.Lookup("roles").Hidden = true
