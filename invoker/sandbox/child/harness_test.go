@@ -214,10 +214,13 @@ func (p *parent) finish() outcome {
 	}
 }
 
+// runTimeout is time enough for the scripts of these tests, also with the race detector.
+const runTimeout = 30 * time.Second
+
 // invoke runs one activation with time enough.
 func (p *parent) invoke(event string) outcome {
 	p.t.Helper()
-	p.begin(event, 10*time.Second)
+	p.begin(event, runTimeout)
 	return p.finish()
 }
 
