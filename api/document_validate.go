@@ -62,7 +62,7 @@ func isInstall(s string) bool {
 func InstallOf(install string) (namespace, function string, ok bool) {
 	rest, own := strings.CutPrefix(install, functionInstall)
 	namespace, function, parted := strings.Cut(rest, ".")
-	ok = own && parted && isName(namespace, 0, 63) && isName(function, 0, 63)
+	ok = own && parted && isName(namespace, 63) && isName(function, 63)
 	if !ok {
 		return "", "", false
 	}
@@ -120,7 +120,7 @@ func (i *Install) Validate() error {
 	}
 	for n, function := range i.Functions {
 		namespace, name, _ := strings.Cut(function, "/")
-		if !isName(namespace, 0, 63) || name != AllFunctions && !isName(name, 0, 63) {
+		if !isName(namespace, 63) || name != AllFunctions && !isName(name, 63) {
 			return DocumentFieldError(fmt.Sprintf("functions[%d]", n), "must be <namespace>/<function> or <namespace>/*")
 		}
 	}

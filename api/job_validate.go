@@ -19,7 +19,7 @@ func ValidateBatchID(s string) error {
 // ValidateQueue returns CodeValidationName unless s is a name, or fn. and the name of a
 // function.
 func ValidateQueue(s string) error {
-	if !isName(strings.TrimPrefix(s, FunctionQueuePrefix), 0, 63) {
+	if !isName(strings.TrimPrefix(s, FunctionQueuePrefix), 63) {
 		return nameError("queue", s, "must match "+NamePattern+", or be "+FunctionQueuePrefix+" and a function")
 	}
 	return nil

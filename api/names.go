@@ -35,9 +35,9 @@ func isTail(s string, least, most int, more string) bool {
 	return true
 }
 
-// isName reports whether s is a lower-case letter and from least to most bytes of a name.
-func isName(s string, least, most int) bool {
-	return s != "" && s[0] >= 'a' && s[0] <= 'z' && isTail(s[1:], least, most, "_-")
+// isName reports whether s is a lower-case letter and at most most further bytes of a name.
+func isName(s string, most int) bool {
+	return s != "" && s[0] >= 'a' && s[0] <= 'z' && isTail(s[1:], 0, most, "_-")
 }
 
 // MaxVersion bounds version numbers so that they stay exact in every JSON reader.
@@ -70,7 +70,7 @@ func ValidateTenant(s string) error {
 // ValidateName returns CodeValidationName unless s matches NamePattern, the pattern for
 // names of namespaces, functions, schedules and workers. The error names field.
 func ValidateName(field, s string) error {
-	if !isName(s, 0, 63) {
+	if !isName(s, 63) {
 		return nameError(field, s, "must match "+NamePattern)
 	}
 	return nil
@@ -78,7 +78,7 @@ func ValidateName(field, s string) error {
 
 // ValidateAlias returns CodeValidationName unless s matches AliasPattern.
 func ValidateAlias(s string) error {
-	if !isName(s, 0, 31) {
+	if !isName(s, 31) {
 		return nameError("alias", s, "must match "+AliasPattern)
 	}
 	return nil

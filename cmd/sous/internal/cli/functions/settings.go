@@ -128,7 +128,7 @@ func configOf(now *running, settings manifest.Settings, flag json.RawMessage) (c
 	var given map[string]json.RawMessage
 	if len(flag) > 0 {
 		if json.Unmarshal(flag, &given) != nil {
-			return flag, nil, nil // the server explains what a config must be
+			return flag, nil, nil //nolint:nilerr // the server explains what a config must be
 		}
 	}
 	for _, from := range []map[string]json.RawMessage{settings.Config, given} {
@@ -158,7 +158,7 @@ func configOf(now *running, settings manifest.Settings, flag json.RawMessage) (c
 func withEntry(files map[string][]byte, entry string) (map[string][]byte, error) {
 	fields := map[string]json.RawMessage{}
 	if raw, ok := files[bundle.ManifestFile]; ok && json.Unmarshal(raw, &fields) != nil {
-		return files, nil // the server explains what a manifest must be
+		return files, nil //nolint:nilerr // the server explains what a manifest must be
 	}
 	var err error
 	fields["entry"], err = json.Marshal(entry)
