@@ -41,7 +41,7 @@ type blockedError struct {
 }
 
 func (e *blockedError) Error() string {
-	return fmt.Sprintf("address %s is not public, or this server's own; the operator's egress_allow does not list it", e.addr)
+	return fmt.Sprintf("address %s is not public, or this server's own; --egress-allow of the server does not list it", e.addr)
 }
 
 // egress guards the connections of functions: it lets them reach the public network, and

@@ -103,7 +103,7 @@ func registerShared(flags *pflag.FlagSet, logFormat, auth string) {
 	registerTracing(flags)
 	flags.String("log-level", zapcore.InfoLevel.String(), "lowest level that is logged: debug, info, warn or error")
 	flags.String("log-format", logFormat, "json, or console for people")
-	flags.StringSlice("egress-allow", nil, "private address ranges (CIDR, comma-separated) that functions' fetch may reach; by default none")
+	flags.StringSlice("egress-allow", nil, "private address ranges (CIDR, comma-separated) that functions' fetch may reach, and loopback for this machine; by default none")
 	flags.String("cadence-addr", "", "HOST:PORT of a Cadence server's frontend (its gRPC port, 7833 by default), for worker bindings and cs.cadence; by default none")
 	registerSecrets(flags)
 	registerDocuments(flags)
@@ -173,14 +173,21 @@ const maxBudgetMiB = 64 << 20
 // has reports whether the replica has role.
 func (s *settings) has(role string) bool { return slices.Contains(s.Roles, role) }
 
+// egressLoopback is the value of egress-allow for the addresses of this machine.
+const egressLoopback = "loopback"
+
 // egress returns the private address ranges that functions may reach. 10.1.2.3/8 is accepted
 // and means 10.0.0.0/8.
 func (s *settings) egress() ([]netip.Prefix, error) {
 	var out []netip.Prefix
 	for _, cidr := range s.EgressAllow {
+		if cidr == egressLoopback {
+			out = append(out, netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128"))
+			continue
+		}
 		p, err := netip.ParsePrefix(cidr)
 		if err != nil {
-			return nil, fmt.Errorf("egress-allow: %w", err)
+			return nil, fmt.Errorf("egress-allow %q: want a range such as 10.20.0.0/16, or loopback for this machine", cidr)
 		}
 		out = append(out, p.Masked())
 	}

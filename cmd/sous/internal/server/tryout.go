@@ -11,12 +11,11 @@ import (
 
 // tryoutSettings returns the settings of a server for one function and one call at a time.
 // It has only the api role: no job, schedule or repair runs beside the function. Auth is off,
-// because only the calling process can reach the server, and there is no key file: secrets
-// cannot be read. Listen satisfies validate; the server never listens on it.
+// because only the calling process can reach the server. Listen satisfies validate; the server never listens on it.
 func tryoutSettings(egressAllow []string) settings {
 	return settings{
 		Listen: defaultListen, Auth: authOff, Roles: []string{roleAPI}, EgressAllow: egressAllow, DrainTimeout: defaultDrainTimeout,
-		LogLevel: zap.ErrorLevel.String(), LogFormat: logConsole, SandboxMax: 1, SandboxSpares: 1,
+		LogLevel: zap.ErrorLevel.String(), LogFormat: logConsole, SandboxMax: 1, SandboxSpares: 1, ShowErrors: true,
 	}
 }
 
@@ -36,6 +35,9 @@ func WithTryout(ctx context.Context, egressAllow []string, use func(http.RoundTr
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(s.DataDir)) }()
+	if err := s.makeSecretsKey(); err != nil {
+		return err
+	}
 	p, err := open(ctx, s, zap.NewNop())
 	if err != nil {
 		return err

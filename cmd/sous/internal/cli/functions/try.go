@@ -2,6 +2,8 @@ package functions
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net/http"
 
 	"github.com/spf13/cobra"
@@ -15,8 +17,8 @@ import (
 // fnTestCommand returns sous fn test. It uses no App.Target: the function can reach neither the
 // user's server nor its data.
 func (a commands) fnTestCommand() *cobra.Command {
-	var event, config string
-	var egressAllow []string
+	var event, config, secrets, httpLine, body string
+	var egressAllow, headers []string
 	var noBundle bool
 	cmd := &cobra.Command{
 		Use:   "test DIR",
@@ -26,14 +28,27 @@ func (a commands) fnTestCommand() *cobra.Command {
 It is bundled with the packages that it imports, as by sous fn deploy, and runs with the
 limits and capabilities of its manifest, as a deployed function does, on an empty store of
 its own that is deleted afterwards. Its log is printed on stderr.
-The exit code is 3 if the function failed.`,
+The exit code is 3 if the function failed.
+
+Values in .env and .dev.vars of the folder, one NAME=value on each line, replace those of
+the environment. --secrets names a file of that form with the secrets. --http sends a
+request to the function's endpoint instead of an event.`,
 		Example: `  sous fn test ./hello --event '{"name": "Ada"}'
-  sous fn test ./hello --event @event.json --egress-allow 127.0.0.0/8`,
+  sous fn test ./hello --event @event.json --egress-allow loopback
+  sous fn test ./shop --http 'POST /orders?dry=1' --header 'content-type: application/json' --body '{"id": 1}'
+  sous fn test ./shop --secrets test.secrets`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			raw, err := command.ReadJSONArg("event", event, a.Stdin, api.MaxEventBytes)
 			if err != nil {
 				return err
+			}
+			request, err := parseTryRequest(httpLine, headers, body)
+			if err != nil {
+				return err
+			}
+			if request != nil && event != "" {
+				return errors.New("--http and --event exclude each other")
 			}
 			d, err := newDeployment(args[0], tryoutName, api.DefaultAlias)
 			if err != nil {
@@ -44,20 +59,40 @@ The exit code is 3 if the function failed.`,
 			if err != nil {
 				return err
 			}
+			values := map[string]string{}
+			if secrets != "" {
+				values, err = readValues(secrets)
+				if err != nil {
+					return err
+				}
+			}
 			return server.WithTryout(cmd.Context(), egressAllow, func(transport http.RoundTripper) error {
 				c, err := client.New("http://localhost", client.Config{Transport: transport})
 				if err != nil {
 					return err
 				}
-				return a.tryOut(cmd.Context(), command.NewTarget(c, command.DefaultTenant, command.DefaultNamespace), d, raw)
+				t := command.NewTarget(c, command.DefaultTenant, command.DefaultNamespace)
+				url, err := a.prepareTry(cmd.Context(), t, d, values)
+				if err != nil {
+					return err
+				}
+				if request != nil {
+					return a.tryRequest(cmd.Context(), t, transport, url, request)
+				}
+				o := client.InvokeOptions{Ref: api.Ref{Alias: d.alias}, Event: raw}
+				return a.invoke(cmd.Context(), t, t.Namespace.Function(d.name), d.name, o, true)
 			})
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&event, "event", "", "JSON, @FILE or - for stdin (default null)")
+	flags.StringVar(&httpLine, "http", "", "send a request, such as 'POST /orders', to the endpoint and print the answer")
+	flags.StringArrayVar(&headers, "header", nil, "with --http, a header such as 'accept: text/html'; may be repeated")
+	flags.StringVar(&body, "body", "", "with --http, the body: text or @FILE")
+	flags.StringVar(&secrets, "secrets", "", "file of NAME=value lines with the secrets that the function may read")
 	flags.StringVar(&config, "config", "", "JSON, @FILE or -: settings of the version that override the manifest")
 	flags.BoolVar(&noBundle, "no-bundle", false, "run the files of the folder as they are, without packages")
-	flags.StringSliceVar(&egressAllow, "egress-allow", nil, "private address ranges (CIDR) that fetch may reach")
+	flags.StringSliceVar(&egressAllow, "egress-allow", nil, "private address ranges (CIDR) that fetch may reach, and loopback for this machine")
 	return cmd
 }
 
@@ -65,11 +100,26 @@ The exit code is 3 if the function failed.`,
 // have: no URL needs it.
 const tryoutName = "function"
 
-// tryOut publishes d on the server of t and runs it once, with its log.
-func (a commands) tryOut(ctx context.Context, t *command.Target, d deployment, event []byte) error {
-	if _, err := a.publish(ctx, t, d, "preparing"); err != nil {
-		return err
+// prepareTry publishes d on the server of t, with the folder's local values and with secrets,
+// and returns the URL of its endpoint.
+func (a commands) prepareTry(ctx context.Context, t *command.Target, d deployment, secrets map[string]string) (url string, err error) {
+	for name, value := range secrets {
+		if _, err := t.Namespace.Secret(name).Set(ctx, value, client.SecretCondition{}); err != nil {
+			return "", fmt.Errorf("secret %s: %w", name, err)
+		}
 	}
-	o := client.InvokeOptions{Ref: api.Ref{Alias: d.alias}, Event: event}
-	return a.invoke(ctx, t, t.Namespace.Function(d.name), d.name, o, true)
+	local, err := d.source.localEnv()
+	if err != nil {
+		return "", err
+	}
+	settings, err := d.source.settings()
+	if err != nil {
+		return "", err
+	}
+	d.config, err = withLocalEnv(d.config, settings.Config, local)
+	if err != nil {
+		return "", err
+	}
+	out, err := a.publish(ctx, t, d, "preparing")
+	return out.URL, err
 }

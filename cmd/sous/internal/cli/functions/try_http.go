@@ -1,0 +1,113 @@
+package functions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/cmd/sous/internal/cli/command"
+)
+
+// tryRequest is a request to the endpoint of a function that fn test runs.
+type tryRequest struct {
+	method, path string // of the part behind the alias
+	header       http.Header
+	body         string
+}
+
+// answered is the JSON form of the output of fn test --http.
+type answered struct {
+	Status int           `json:"status"`
+	Header http.Header   `json:"headers"`
+	Body   string        `json:"body"`
+	Logs   []api.LogLine `json:"logs,omitempty"`
+}
+
+// parseTryRequest reads --http, such as "POST /orders?dry=1" or "/orders", the values of
+// --header and --body, which is text or @FILE.
+func parseTryRequest(line string, headers []string, body string) (*tryRequest, error) {
+	if line == "" {
+		if len(headers) > 0 || body != "" {
+			return nil, errors.New("--header and --body need --http")
+		}
+		return nil, nil //nolint:nilnil // documented by the caller: an event, no request
+	}
+	r := &tryRequest{method: http.MethodGet, path: line, header: http.Header{}}
+	if method, path, ok := strings.Cut(line, " "); ok {
+		r.method, r.path = strings.ToUpper(method), strings.TrimSpace(path)
+	}
+	if !strings.HasPrefix(r.path, "/") {
+		return nil, fmt.Errorf("--http %q: want a method and a path, such as \"POST /orders\"", line)
+	}
+	for _, h := range headers {
+		name, value, ok := strings.Cut(h, ":")
+		if !ok {
+			return nil, fmt.Errorf("--header %q: want NAME: VALUE", h)
+		}
+		r.header.Add(strings.TrimSpace(name), strings.TrimSpace(value))
+	}
+	r.body = body
+	if file, ok := strings.CutPrefix(body, "@"); ok {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		r.body = string(raw)
+	}
+	return r, nil
+}
+
+// tryRequest sends r to the function's endpoint, and prints the log on stderr and the answer on
+// stdout. A status of 500 and above is a failure of the function.
+func (a commands) tryRequest(ctx context.Context, t *command.Target, transport http.RoundTripper, url string, r *tryRequest) error {
+	request, err := http.NewRequestWithContext(ctx, r.method, url+r.path, strings.NewReader(r.body))
+	if err != nil {
+		return err
+	}
+	request.Header = r.header
+	answer, err := transport.RoundTrip(request) // redirects are the function's answer
+	if err != nil {
+		return err
+	}
+	defer func() { _ = answer.Body.Close() }() // it was read
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return fmt.Errorf("the answer is not complete: %w", err)
+	}
+	out := answered{Status: answer.StatusCode, Header: answer.Header, Body: string(body)}
+	if id := answer.Header.Get("X-Cs-Activation-Id"); id != "" {
+		out.Logs, _, err = command.Collect(t.Tenant.LogLines(ctx, id), 0)
+		if err != nil {
+			return err
+		}
+	}
+	for _, line := range out.Logs {
+		a.Note("%s", a.LogText(line))
+	}
+	if err := a.Print(out, out.text()); err != nil {
+		return err
+	}
+	if answer.StatusCode >= http.StatusInternalServerError {
+		return &command.FunctionFailure{Status: api.StatusError}
+	}
+	return nil
+}
+
+// text returns the answer as curl -i prints one, with the headers of the function.
+func (a answered) text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "HTTP %d %s\n", a.Status, http.StatusText(a.Status))
+	if kind := a.Header.Get("Content-Type"); kind != "" {
+		fmt.Fprintf(&b, "Content-Type: %s\n", kind)
+	}
+	b.WriteString("\n" + a.Body)
+	if !strings.HasSuffix(a.Body, "\n") {
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
