@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/client"
@@ -17,9 +18,7 @@ import (
 // fnTestCommand returns sous fn test. It uses no App.Target: the function can reach neither the
 // user's server nor its data.
 func (a commands) fnTestCommand() *cobra.Command {
-	var event, config, secrets, httpLine, body string
-	var egressAllow, headers []string
-	var noBundle bool
+	var f tryFlags
 	cmd := &cobra.Command{
 		Use:   "test DIR",
 		Short: "Run a folder's function in the sandbox on this machine, without a server",
@@ -39,61 +38,82 @@ request to the function's endpoint instead of an event.`,
   sous fn test ./shop --secrets test.secrets`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			raw, err := command.ReadJSONArg("event", event, a.Stdin, api.MaxEventBytes)
+			raw, err := command.ReadJSONArg("event", f.event, a.Stdin, api.MaxEventBytes)
 			if err != nil {
 				return err
 			}
-			request, err := parseTryRequest(httpLine, headers, body)
+			request, err := parseTryRequest(f.http, f.headers, f.body)
 			if err != nil {
 				return err
 			}
-			if request != nil && event != "" {
+			if request != nil && f.event != "" {
 				return errors.New("--http and --event exclude each other")
 			}
 			d, err := newDeployment(args[0], tryoutName, api.DefaultAlias)
 			if err != nil {
 				return err
 			}
-			d.bundle = !noBundle
-			d.config, err = command.ReadJSONArg("config", config, a.Stdin, api.MaxRequestBytes)
+			d.bundle = !f.noBundle
+			d.config, err = command.ReadJSONArg("config", f.config, a.Stdin, api.MaxRequestBytes)
 			if err != nil {
 				return err
 			}
-			values := map[string]string{}
-			if secrets != "" {
-				values, err = readValues(secrets)
-				if err != nil {
-					return err
-				}
+			secrets, err := f.readSecrets()
+			if err != nil {
+				return err
 			}
-			return server.WithTryout(cmd.Context(), egressAllow, func(transport http.RoundTripper) error {
-				c, err := client.New("http://localhost", client.Config{Transport: transport})
-				if err != nil {
-					return err
-				}
-				t := command.NewTarget(c, command.DefaultTenant, command.DefaultNamespace)
-				url, err := a.prepareTry(cmd.Context(), t, d, values)
-				if err != nil {
-					return err
-				}
-				if request != nil {
-					return a.tryRequest(cmd.Context(), t, transport, url, request)
-				}
-				o := client.InvokeOptions{Ref: api.Ref{Alias: d.alias}, Event: raw}
-				return a.invoke(cmd.Context(), t, t.Namespace.Function(d.name), d.name, o, true)
+			return server.WithTryout(cmd.Context(), f.egressAllow, func(transport http.RoundTripper) error {
+				return a.tryOut(cmd.Context(), transport, d, secrets, raw, request)
 			})
 		},
 	}
-	flags := cmd.Flags()
-	flags.StringVar(&event, "event", "", "JSON, @FILE or - for stdin (default null)")
-	flags.StringVar(&httpLine, "http", "", "send a request, such as 'POST /orders', to the endpoint and print the answer")
-	flags.StringArrayVar(&headers, "header", nil, "with --http, a header such as 'accept: text/html'; may be repeated")
-	flags.StringVar(&body, "body", "", "with --http, the body: text or @FILE")
-	flags.StringVar(&secrets, "secrets", "", "file of NAME=value lines with the secrets that the function may read")
-	flags.StringVar(&config, "config", "", "JSON, @FILE or -: settings of the version that override the manifest")
-	flags.BoolVar(&noBundle, "no-bundle", false, "run the files of the folder as they are, without packages")
-	flags.StringSliceVar(&egressAllow, "egress-allow", nil, "private address ranges (CIDR) that fetch may reach, and loopback for this machine")
+	f.register(cmd.Flags())
 	return cmd
+}
+
+// tryFlags are the flags of fn test.
+type tryFlags struct {
+	event, config, secrets, http, body string
+	egressAllow, headers               []string
+	noBundle                           bool
+}
+
+func (f *tryFlags) register(flags *pflag.FlagSet) {
+	flags.StringVar(&f.event, "event", "", "JSON, @FILE or - for stdin (default null)")
+	flags.StringVar(&f.http, "http", "", "send a request, such as 'POST /orders', to the endpoint and print the answer")
+	flags.StringArrayVar(&f.headers, "header", nil, "with --http, a header such as 'accept: text/html'; may be repeated")
+	flags.StringVar(&f.body, "body", "", "with --http, the body: text or @FILE")
+	flags.StringVar(&f.secrets, "secrets", "", "file of NAME=value lines with the secrets that the function may read")
+	flags.StringVar(&f.config, "config", "", "JSON, @FILE or -: settings of the version that override those of the files")
+	flags.BoolVar(&f.noBundle, "no-bundle", false, "run the files of the folder as they are, without packages")
+	flags.StringSliceVar(&f.egressAllow, "egress-allow", nil, "private address ranges (CIDR) that fetch may reach, and loopback for this machine")
+}
+
+// readSecrets returns the secrets of the file that --secrets names, nil without one.
+func (f *tryFlags) readSecrets() (map[string]string, error) {
+	if f.secrets == "" {
+		return nil, nil
+	}
+	return readValues(f.secrets)
+}
+
+// tryOut publishes d on the server that transport reaches, and runs it once: with request if
+// that is not nil, else with the event.
+func (a commands) tryOut(ctx context.Context, transport http.RoundTripper, d deployment, secrets map[string]string, event []byte, request *tryRequest) error {
+	c, err := client.New("http://localhost", client.Config{Transport: transport})
+	if err != nil {
+		return err
+	}
+	t := command.NewTarget(c, command.DefaultTenant, command.DefaultNamespace)
+	url, err := a.prepareTry(ctx, t, d, secrets)
+	if err != nil {
+		return err
+	}
+	if request != nil {
+		return a.tryRequest(ctx, t, transport, url, request)
+	}
+	o := client.InvokeOptions{Ref: api.Ref{Alias: d.alias}, Event: event}
+	return a.invoke(ctx, t, t.Namespace.Function(d.name), d.name, o, true)
 }
 
 // tryoutName is the name of the function, whose folder may have a name that no function can
