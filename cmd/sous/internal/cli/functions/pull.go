@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -162,6 +163,12 @@ func writeFolder(folder string, files map[string][]byte, force bool) error {
 	for name, content := range files {
 		if !filepath.IsLocal(filepath.FromSlash(name)) {
 			return fmt.Errorf("the bundle has the path %q, which leads out of the folder", name)
+		}
+		// No deployment uploads such a file: it would be a trap, such as a hook of git.
+		for part := range strings.SplitSeq(name, "/") {
+			if slices.Contains(alwaysIgnored, part) && name != manifest.SettingsFile && name != ignoreFile {
+				return fmt.Errorf("the bundle has the path %q, which a function cannot have: nothing was written", name)
+			}
 		}
 		old, err := os.ReadFile(filepath.Join(folder, filepath.FromSlash(name)))
 		switch {
