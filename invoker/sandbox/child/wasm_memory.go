@@ -32,6 +32,9 @@ func (m *wasmMemory) Reallocate(size uint64) []byte {
 		if room < size {
 			return nil
 		}
+		if before > 0 && m.engine.bytes+room > m.engine.limit/2 {
+			collectFast() // the memory watch must not see the copies of earlier growth beside the next
+		}
 		grown := make([]byte, size, room)
 		copy(grown, m.bytes)
 		m.engine.bytes += room - before
