@@ -53,6 +53,8 @@ func (s *socketServer) serve(ctx context.Context, c *websocket.Conn, path string
 		return
 	case "/dies":
 		return
+	case "/latin1":
+		_ = c.Write(ctx, websocket.MessageText, []byte("caf\xe9"))
 	case "/big":
 		_ = c.Write(ctx, websocket.MessageBinary, make([]byte, 6<<20+1))
 	case "/flood":
@@ -114,7 +116,7 @@ func TestWebSocket(t *testing.T) {
 			s.binaryType = "blob";
 			s.send(new Uint8Array([4]));
 			got.push((await next(s, "message")).data instanceof Blob);
-			while (s.bufferedAmount > 0) await new Promise((f) => setTimeout(f, 1)); // the echo may be seen before the word that it was sent
+			while (s.bufferedAmount > 0) await new Promise((f) => setTimeout(f, 1)); // the echo may come before the reply to send
 			got.push(s.bufferedAmount, s.url === base.replace("http", "ws") + "/echo");
 			s.close(1000, "done");
 			const { code, reason, wasClean } = await next(s, "close");
@@ -144,6 +146,12 @@ func TestWebSocket(t *testing.T) {
 			const end = Date.now() + 300; while (Date.now() < end); return 1;`, `1`, "lost"},
 		"too many": {`const all = []; for (let i = 0; i < 32; i++) all.push(await open("/echo"));
 			return [(await events(new WebSocket(base + "/echo")))[0][0], all.length];`, `["error",32]`, "lost"},
+		"closed before open, often": {`for (let i = 0; i < 33; i++) { const s = new WebSocket(base + "/echo"), all = events(s); s.close(); await all; }
+			return (await events(new WebSocket(base + "/bye")))[0];`, `"open"`, ""},
+		"a message that is too large to send": {`for (let i = 0; i < 33; i++) { const s = await open("/echo"), all = events(s); s.send(new Uint8Array((6 << 20) + 1)); await all; }
+			return (await events(new WebSocket(base + "/bye")))[0];`, `"open"`, ""},
+		"a text that is not UTF-8": {`return events(new WebSocket(base + "/latin1"));`, `["open",["error","WebSocket: a text message is not UTF-8"],["close",1006,"",false]]`, "1007"},
+		"no common protocol":       {`return events(new WebSocket(base + "/echo", "first"));`, `[["error","the server chose none of the requested WebSocket protocols"],["close",1006,"",false]]`, "lost"},
 		"errors": {`const of = (f) => { try { f(); return "no error"; } catch (e) { return e.name; } };
 			const s = await open("/echo");
 			return [of(() => new WebSocket("ftp://a")), of(() => new WebSocket(base + "/#x")), of(() => new WebSocket(base, "a b")), of(() => new WebSocket(base, ["a", "a"])),

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/coder/websocket"
 
@@ -78,7 +79,8 @@ func (*socketCalls) permit(s *Scope, a network.SocketRequest) string {
 }
 
 // open performs the handshake. Redirects are not followed, and messages are not compressed.
-// The socket ends with ctx, the activation. Errors: those of fetch.
+// A server must choose one of the requested protocols, as the standard of fetch requires beyond
+// RFC 6455. The socket ends with ctx, the activation. Errors: those of fetch.
 func (c *socketCalls) open(ctx context.Context, s *Scope, a network.SocketRequest, _ []byte) (out network.SocketReply, reply []byte, err error) {
 	u, err := httpURL(a.URL)
 	if err != nil {
@@ -98,6 +100,10 @@ func (c *socketCalls) open(ctx context.Context, s *Scope, a network.SocketReques
 		}
 		return out, nil, fetchError(handshake, err)
 	}
+	if len(a.Protocols) > 0 && conn.Subprotocol() == "" {
+		_ = conn.CloseNow() // the socket is given up
+		return out, nil, api.Errorf(api.CodeHostFetchFailed, "the server chose none of the requested WebSocket protocols")
+	}
 	conn.SetReadLimit(network.MaxSocketMessage)
 	one := &socket{conn: conn}
 	one.stop = context.AfterFunc(ctx, func() { _ = conn.CloseNow() })
@@ -109,6 +115,9 @@ func (c *socketCalls) open(ctx context.Context, s *Scope, a network.SocketReques
 	out.Protocol = conn.Subprotocol()
 	return out, nil, nil
 }
+
+// errNotText is the end of a socket whose server sent a text message that is not UTF-8.
+var errNotText = errors.New("a text message is not UTF-8")
 
 // errSocketClosed is the error of a call for a socket that the activation does not hold.
 func errSocketClosed() error { return invalid("the socket is closed") }
@@ -145,6 +154,10 @@ func (*socketCalls) receive(ctx context.Context, s *Scope, h network.Handle, _ [
 	}
 	defer one.receiving.Unlock()
 	kind, message, err := readMessage(ctx, one.conn)
+	if err == nil && kind == websocket.MessageText && !utf8.Valid(message) { // RFC 6455, section 8.1
+		_ = one.conn.Close(websocket.StatusInvalidFramePayloadData, "") // it ends in any case
+		err = errNotText
+	}
 	if err != nil {
 		s.connections.remove(h.ID)
 		out = socketEnd(one.handshake(ctx, err))
@@ -196,8 +209,11 @@ func socketEnd(err error) network.SocketEvent {
 		return network.SocketEvent{Closed: true, Code: int(end.Code), Reason: end.Reason}
 	}
 	why := "the connection was lost"
-	if errors.Is(err, websocket.ErrMessageTooBig) {
+	switch {
+	case errors.Is(err, websocket.ErrMessageTooBig):
 		why = "a message is larger than 6 MiB"
+	case errors.Is(err, errNotText):
+		why = err.Error()
 	}
 	return network.SocketEvent{Closed: true, Code: int(websocket.StatusAbnormalClosure), Error: why}
 }

@@ -112,8 +112,8 @@ function open(s, protocols) {
   handled(react(natives.open(s.url, protocols), ([id, protocol]) => {
     s.id = id;
     if (s.state !== CONNECTING) { // closed by the script meanwhile
-      handled(natives.close(id, 0, ""));
-      return ended(s, 1006, "", new Error("WebSocket was closed before it was open"));
+      failed(s, new Error("WebSocket was closed before it was open"));
+      return listen(s); // the host keeps the socket until its end was received
     }
     s.state = OPEN;
     s.protocol = protocol;
@@ -128,7 +128,7 @@ function listen(s) {
     if (message === undefined) return ended(s, code, reason, error ? new Error(`WebSocket: ${error}`) : undefined);
     if (s.state === OPEN) fire(s.object, new MessageEvent("message", { data: dataOf(s, message), origin: s.origin }));
     return listen(s);
-  }, (e) => ended(s, 1006, "", e)));
+  }, (e) => failed(s, e)));
 }
 
 function dataOf(s, message) {
@@ -151,7 +151,14 @@ function flush(s) {
     s.sending = false;
     s.buffered -= next.size;
     flush(s);
-  }, (e) => ended(s, 1006, "", e)));
+  }, (e) => failed(s, e)));
+}
+
+// failed closes a socket that cannot be used any more, and reports the error.
+function failed(s, error) {
+  if (s.state === CLOSED) return;
+  handled(natives.close(s.id, 0, ""));
+  ended(s, 1006, "", error);
 }
 
 // ended reports the end of the socket, once: an error if it was not in order, and the close.
