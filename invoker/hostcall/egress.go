@@ -38,10 +38,15 @@ var forbidden = []netip.Prefix{
 // blockedError is the guard's refusal to dial.
 type blockedError struct {
 	addr string
+	name string // the host name whose address it is, if the address is not to be shown
 }
 
 func (e *blockedError) Error() string {
-	return fmt.Sprintf("address %s is not public, or this server's own; --egress-allow of the server does not list it", e.addr)
+	what := "address " + e.addr
+	if e.name != "" {
+		what = "an address of " + e.name
+	}
+	return what + " is not public, or this server's own; --egress-allow of the server does not list it"
 }
 
 // egress guards the connections of functions: it lets them reach the public network, and

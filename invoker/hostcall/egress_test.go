@@ -20,7 +20,7 @@ func ownAddresses() ([]net.Addr, error) {
 func TestEgressRefusalNamesTheFlag(t *testing.T) {
 	t.Parallel()
 	const want = "address 127.0.0.1 is not public, or this server's own; --egress-allow of the server does not list it"
-	if got := (&blockedError{"127.0.0.1"}).Error(); got != want {
+	if got := (&blockedError{addr: "127.0.0.1"}).Error(); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

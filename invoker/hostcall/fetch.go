@@ -3,7 +3,6 @@ package hostcall
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -15,7 +14,6 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
-	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/invoker/sandbox/wire"
 	"github.com/codesous/sous/invoker/sandbox/wire/network"
 	"github.com/codesous/sous/tracing"
@@ -222,91 +220,16 @@ var framing = map[string]bool{
 	"Te": true, "Upgrade": true, "Keep-Alive": true, "Proxy-Connection": true, "Expect": true,
 }
 
-// deniedError carries a capability refusal out of the HTTP client.
-type deniedError struct{ declare string }
-
-func (e *deniedError) Error() string { return "redirect refused" }
-
-// redirectPolicy returns the client's check of each redirect, for the modes of fetch:
-// manual answers with the redirect itself, error fails, and follow (any other) checks the
-// next host as the first one was checked. It sets *redirected once a redirect is followed.
-func redirectPolicy(s *Scope, mode string, redirected *bool) func(*http.Request, []*http.Request) error {
-	return func(next *http.Request, via []*http.Request) error {
-		switch {
-		case mode == "manual":
-			return http.ErrUseLastResponse
-		case mode == "error":
-			return errors.New("the server redirects and redirect is \"error\"")
-		case len(via) >= maxFetchRedirects:
-			return fmt.Errorf("more than %d redirects", maxFetchRedirects)
-		case next.URL.Scheme != "http" && next.URL.Scheme != "https":
-			return fmt.Errorf("redirect to scheme %q", next.URL.Scheme)
-		}
-		if declare := permitHost(s, next.URL); declare != "" {
-			return &deniedError{declare: declare}
-		}
-		if !sameOrigin(via, next.URL) {
-			for _, name := range credentials {
-				next.Header.Del(name)
-			}
-		}
-		// http.Client would add the previous URL.
-		next.Header.Del("Referer")
-		if own := via[0].Header.Values("Referer"); len(own) > 0 {
-			next.Header["Referer"] = own
-		}
-		*redirected = true
-		return nil
-	}
-}
-
-// credentials are sent only to the origin that the function named. http.Client would send
-// them to its subdomains and other ports too, and over http after https.
-var credentials = []string{"Authorization", "Cookie", "Proxy-Authorization", "Www-Authenticate"}
-
-// sameOrigin reports whether a chain of requests and the next one stay at the origin of
-// the first.
-func sameOrigin(via []*http.Request, next *url.URL) bool {
-	first := via[0].URL
-	for _, req := range via[1:] {
-		if req.URL.Scheme != first.Scheme || !strings.EqualFold(req.URL.Host, first.Host) {
-			return false
-		}
-	}
-	return next.Scheme == first.Scheme && strings.EqualFold(next.Host, first.Host)
-}
-
-// fetchError maps an error to the code and the reason that the function sees. The text
-// shows no more of the host's network than the address that the function named. The
-// capability and the guard come before the timeout, because their errors are certain.
-func fetchError(ctx context.Context, err error) error {
-	var denied *deniedError
-	var blocked *blockedError
-	var timeout net.Error
-	switch {
-	case errors.As(err, &denied):
-		return api.Errorf(api.CodeRuntimeCapabilityDenied,
-			"the redirect is not allowed: declare capabilities %s in the manifest", denied.declare)
-	case errors.As(err, &blocked):
-		return api.Errorf(api.CodeHostFetchBlocked, "fetch refused: %v", blocked)
-	case ctx.Err() != nil, errors.As(err, &timeout) && timeout.Timeout():
-		return api.Errorf(api.CodeHostFetchTimeout, "fetch took too long")
-	}
-	var op *url.Error
-	if errors.As(err, &op) {
-		err = op.Err
-	}
-	return api.Errorf(api.CodeHostFetchFailed, "fetch failed: %v", err)
-}
-
 // fetchResponse returns the head of a response. Names of headers are in lower case; several
 // values of one name stay separate pairs, as Set-Cookie needs. The order of names is not
 // kept.
 func fetchResponse(resp *http.Response, redirected bool) network.FetchResponse {
+	last := *resp.Request.URL
+	last.Fragment, last.RawFragment = "", "" // that of a redirect
 	r := network.FetchResponse{
 		Status:     resp.StatusCode,
 		StatusText: strings.TrimSpace(strings.TrimPrefix(resp.Status, fmt.Sprint(resp.StatusCode))),
-		URL:        resp.Request.URL.String(),
+		URL:        last.String(),
 		Redirected: redirected,
 		Headers:    make([][2]string, 0, len(resp.Header)),
 	}
