@@ -25,7 +25,7 @@ type streamer struct {
 
 func newStreamer(t *testing.T) *streamer {
 	t.Helper()
-	s := &streamer{gone: make(chan string, 100)}
+	s := &streamer{gone: make(chan string, 1000)}
 	part := make([]byte, 64<<10)
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		flush := http.NewResponseController(w).Flush
@@ -49,6 +49,9 @@ func newStreamer(t *testing.T) *streamer {
 					return
 				}
 			}
+		case "/silent":
+			<-r.Context().Done()
+			s.gone <- path
 		case "/wait":
 			select {
 			case path := <-s.gone:
@@ -110,6 +113,19 @@ func TestFetchStreams(t *testing.T) {
 			const waits = reader.read().catch((e) => e.name);
 			stop.abort();
 			return [await waits, await (await fetch(url + "/wait")).text()];`, `["AbortError","/aborted"]`, ""},
+		"aborted before the answer": {`for (let i = 0; i < 70; i++) {
+				const stop = new AbortController(), waits = fetch(url + "/silent", { signal: stop.signal }).catch((e) => e.name);
+				stop.abort();
+				if (await waits !== "AbortError") return i;
+			}
+			return (await fetch(url + "/wait")).text();`, `"/silent"`, ""},
+		"aborted at any time": {`for (let i = 0; i < 200; i++) {
+				const stop = new AbortController(), waits = fetch(url + "/events", { signal: stop.signal }).catch((e) => e.name);
+				setTimeout(() => stop.abort(), i % 5);
+				await waits;
+				await new Promise((f) => stop.signal.aborted ? f() : stop.signal.addEventListener("abort", f));
+			}
+			return (await fetch(url + "/wait")).text();`, `"/events"`, ""},
 		"a slow reader": {`const r = (await fetch(url + "/flood")).body.getReader();
 			await r.read(); await new Promise((f) => setTimeout(f, 300)); return 1;`, `1`, "/flood"},
 		"thrown": {`const r = await fetch(url + "/thrown"); throw new Error("oops");`, `oops`, "/thrown"},

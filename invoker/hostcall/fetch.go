@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
+	"github.com/codesous/sous/invoker/sandbox"
 	"github.com/codesous/sous/invoker/sandbox/wire"
 	"github.com/codesous/sous/invoker/sandbox/wire/network"
 	"github.com/codesous/sous/tracing"
@@ -77,7 +78,8 @@ func permitHost(s *Scope, u *url.URL) string {
 
 // fetch performs an exchange and returns the response with its body, if that arrives at once,
 // or else with its beginning: the rest is read by BodyRead. The exchange, with the body, is
-// bounded by ctx, the activation, and by the timeout that the capability sets. The request
+// bounded by ctx, the activation, and by the timeout that the capability sets; it ends when the
+// script abandons the call. The request
 // carries the trace of the activation unless the script set a traceparent. A status of 400 or
 // more is no error.
 //
@@ -86,7 +88,9 @@ func permitHost(s *Scope, u *url.URL) string {
 // CodeRuntimeCapabilityDenied for a redirect to another host than the declared ones,
 // CodeHostFetchTimeout, and CodeHostFetchFailed for everything else.
 func (c *fetchCalls) fetch(ctx context.Context, s *Scope, a network.FetchRequest, body []byte) (out network.FetchResponse, got []byte, err error) {
+	call := ctx
 	ctx, cancel := exchangeContext(ctx, s)
+	sandbox.OnAbandon(call, cancel)
 	defer func() {
 		if out.Body == 0 {
 			cancel()

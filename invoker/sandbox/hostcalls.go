@@ -48,13 +48,17 @@ const (
 	maxReplyBytes    = 2 * api.MaxResultBytes // of replies that reserved their room
 )
 
-// reservationKey is where the ctx of a host call carries its reservation.
-type reservationKey struct{}
+// hostCallKey is where the ctx of a host call carries its hostCall.
+type hostCallKey struct{}
 
-// reservation is the room that one call's reply takes among its activation's.
-type reservation struct {
+// hostCall is a call in flight.
+type hostCall struct {
 	calls *hostCalls
-	held  int64
+	held  int64 // bytes that ReserveReply has reserved for the reply
+
+	// Guarded by the mutex of calls.
+	abandoned bool
+	stop      func() // of OnAbandon; nil without one
 }
 
 // ReserveReply waits until the activation whose host call has ctx has room for a
@@ -63,15 +67,31 @@ type reservation struct {
 // would fill this process. A call that may have a large reply reserves room once, before it
 // holds the bytes. Errors: ctx's.
 func ReserveReply(ctx context.Context, n int64) error {
-	r, ok := ctx.Value(reservationKey{}).(*reservation)
+	c, ok := ctx.Value(hostCallKey{}).(*hostCall)
 	if !ok {
 		return nil // not under a sandbox
 	}
-	if err := r.calls.replies.Acquire(ctx, n); err != nil {
+	if err := c.calls.replies.Acquire(ctx, n); err != nil {
 		return err
 	}
-	r.held += n
+	c.held += n
 	return nil
+}
+
+// OnAbandon has f called once if the script abandons the host call that has ctx before the
+// call has ended. f may be called before OnAbandon returns, and must not block.
+func OnAbandon(ctx context.Context, f func()) {
+	c, ok := ctx.Value(hostCallKey{}).(*hostCall)
+	if !ok {
+		return // not under a sandbox
+	}
+	c.calls.mu.Lock()
+	abandoned := c.abandoned
+	c.stop = f
+	c.calls.mu.Unlock()
+	if abandoned {
+		f()
+	}
 }
 
 // hostCalls are the host calls of one activation: each in a goroutine, replies written as
@@ -95,9 +115,10 @@ type hostCalls struct {
 
 	slots sync.WaitGroup // goroutines at work
 	mu    sync.Mutex
-	count int           // calls in flight
-	bytes int           // of their frames
-	room  chan struct{} // holds a token when a call has ended
+	calls map[uint32]*hostCall // in flight, by the id of their frame
+	count int                  // calls in flight
+	bytes int                  // of their frames
+	room  chan struct{}        // holds a token when a call has ended
 
 	replies *semaphore.Weighted // bytes that ReserveReply hands out
 
@@ -115,6 +136,7 @@ type hostCalls struct {
 // call end.
 func newHostCalls(ctx context.Context, child *process, call *Call, log *zap.Logger, ids func() []zap.Field, release func()) *hostCalls {
 	h := &hostCalls{child: child, call: call, log: log, ids: ids, room: make(chan struct{}, 1), release: release}
+	h.calls = map[uint32]*hostCall{}
 	h.replies = semaphore.NewWeighted(maxReplyBytes)
 	h.ctx, h.cancel = context.WithDeadline(ctx, call.Deadline.Add(killGrace))
 	return h
@@ -134,14 +156,34 @@ func (h *hostCalls) start(c wire.HostCall, size int) error {
 			return fmt.Errorf("%w: waiting for host calls", io.ErrUnexpectedEOF)
 		}
 	}
+	state := &hostCall{calls: h}
+	h.mu.Lock()
+	h.calls[c.ID] = state
+	h.mu.Unlock()
 	h.slots.Go(func() {
-		reserved := &reservation{calls: h}
-		reply := h.perform(context.WithValue(h.ctx, reservationKey{}, reserved), c)
+		reply := h.perform(context.WithValue(h.ctx, hostCallKey{}, state), c)
+		h.mu.Lock()
+		delete(h.calls, c.ID) // from here on, nothing is left to stop
+		h.mu.Unlock()
 		h.answer(reply)
-		h.replies.Release(reserved.held)
+		h.replies.Release(state.held)
 		h.done(size)
 	})
 	return nil
+}
+
+// abandon stops a call whose reply the script does not wait for any more. One that has ended
+// is no error.
+func (h *hostCalls) abandon(id uint32) {
+	h.mu.Lock()
+	var stop func()
+	if c := h.calls[id]; c != nil && !c.abandoned {
+		c.abandoned, stop = true, c.stop
+	}
+	h.mu.Unlock()
+	if stop != nil {
+		stop()
+	}
 }
 
 // admit counts a call if there is room for it. The first call is admitted whatever its

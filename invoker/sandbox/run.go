@@ -169,6 +169,8 @@ func (r *run) handle() Result {
 			r.listening.Store(true)
 		case wire.KindHostCall:
 			err = r.hostCall(payload)
+		case wire.KindAbandon:
+			err = r.abandon(payload)
 		case wire.KindLog:
 			if !r.logsCut {
 				err = wire.ParseLog(payload, r.log)
@@ -256,6 +258,19 @@ func (r *run) hostCall(payload []byte) error {
 		r.host = newHostCalls(r.ctx, r.child, r.call, r.pool.log, r.ids, r.pool.tasks.Done)
 	}
 	return r.host.start(call, len(payload))
+}
+
+// abandon stops the host call of a frame.
+func (r *run) abandon(payload []byte) error {
+	id, err := wire.ParseAbandon(payload)
+	if err != nil {
+		return err
+	}
+	if r.host == nil {
+		return wire.ErrFrame // there was no call
+	}
+	r.host.abandon(id)
+	return nil
 }
 
 // failed ends an activation without a Done frame: the child is late, dead, or broke the

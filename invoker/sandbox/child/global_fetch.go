@@ -18,7 +18,7 @@ import (
 //	return r.json();
 //
 // A stream is read to its end before the request is sent. If the signal aborts, the promise
-// rejects with its reason; the request may already have been sent.
+// rejects with its reason, and the host ends the exchange; the server may have got the request.
 func fetch(r *realm, call goja.FunctionCall) goja.Value {
 	return r.promised(func() *deferred {
 		q := r.newRequest(call.Argument(0), call.Argument(1))
@@ -60,14 +60,22 @@ func (r *realm) exchange(head network.FetchRequest, body []byte, signal *abortSi
 		return r.fetched(head, blob, signal)
 	})
 	if signal != nil {
-		// The exchange continues in the parent; its reply is dropped.
 		signal.then = append(signal.then, func(reason goja.Value) {
-			if r.abandon(id) {
+			if r.abandon(id, r.closeLate) {
 				must(d.reject(reason))
 			}
 		})
 	}
 	return d
+}
+
+// closeLate ends the exchange of a response that arrived although it was abandoned.
+func (r *realm) closeLate(head []byte) {
+	var reply network.FetchResponse
+	r.decode(head, &reply)
+	if reply.Body != 0 {
+		r.dispatch(network.BodyCancel.Name, network.Handle{ID: reply.Body}, nil)
+	}
 }
 
 // incomingBody returns the stream of a body of which the host holds the rest, and of which

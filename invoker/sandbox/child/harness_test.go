@@ -40,6 +40,7 @@ type parent struct {
 	checkOnly bool
 	instance  *wire.Instance
 	answers   []string // bodies of Answer frames
+	abandoned func(id uint32)
 }
 
 // outcome is a Done with the logs that came before it.
@@ -194,6 +195,14 @@ func (p *parent) finish() outcome {
 			if reply := p.host(call); reply != nil {
 				reply.ID = call.ID
 				p.write(wire.AppendHostReply(nil, *reply))
+			}
+		case wire.KindAbandon:
+			id, err := wire.ParseAbandon(payload)
+			if err != nil {
+				p.t.Fatalf("wire.ParseAbandon: %v", err)
+			}
+			if p.abandoned != nil {
+				p.abandoned(id)
 			}
 		case wire.KindAnswer:
 			d, err := wire.ParseDone(payload)

@@ -59,14 +59,29 @@ func sendOnly[A any](r *realm, declared wire.Call[A, wire.None], args A, blob []
 // call asks the parent for a side effect. answer makes the promise's value of the reply;
 // an exception that it throws rejects the promise. The id is for abandon.
 //
-// It throws CS_RUNTIME_INVALID_ARGUMENT for too many or too large calls, before anything is
-// sent. Outside of an activation, while modules are evaluated ahead, nothing is sent and
-// the realm is thrown away (see effect). The frame is written before the call returns;
-// writing may wait until the parent has room (sandbox.hostCalls).
+// It throws what dispatch throws.
 func (r *realm) call(name string, head any, blob []byte, answer func(head, blob []byte) goja.Value) (*deferred, uint32) {
 	d := r.newDeferred()
-	if !r.effect() {
+	id := r.dispatch(name, head, blob)
+	if id == 0 {
 		return d, 0
+	}
+	if r.act.loop.calls == nil {
+		r.act.loop.calls = make(map[uint32]*pendingCall)
+	}
+	r.act.loop.calls[id] = &pendingCall{promise: d, answer: answer}
+	return d, id
+}
+
+// dispatch sends a host call whose reply is dropped, and returns its id.
+//
+// It throws CS_RUNTIME_INVALID_ARGUMENT for too many or too large calls, before anything is
+// sent. Outside of an activation, while modules are evaluated ahead, nothing is sent, the
+// realm is thrown away (see effect), and the id is 0. The frame is written before dispatch
+// returns; writing may wait until the parent has room (sandbox.hostCalls).
+func (r *realm) dispatch(name string, head any, blob []byte) uint32 {
+	if !r.effect() {
+		return 0
 	}
 	a := r.act
 	if a.loop.flying >= wire.MaxCallsInFlight {
@@ -91,25 +106,29 @@ func (r *realm) call(name string, head any, blob []byte, answer func(head, blob 
 		panic(r.newError(api.CodeInternal, "the host cannot be reached"))
 	}
 	a.loop.flying++
-	if a.loop.calls == nil {
-		a.loop.calls = make(map[uint32]*pendingCall)
-	}
-	a.loop.calls[id] = &pendingCall{promise: d, answer: answer}
-	return d, id
+	return id
 }
 
-// abandon forgets a call that still waits, and reports whether it did: its reply is dropped
-// when it comes. The caller settles the promise. The call stays counted in loop.flying
-// until the reply, because the reader's queue must have room for it.
-func (r *realm) abandon(id uint32) bool {
+// abandon withdraws a call that still waits, and reports whether it did. The parent stops the
+// call. Its reply settles nothing; if it succeeded, late is called to undo it. The caller
+// settles the promise. The call stays counted in loop.flying until the reply, because the
+// reader's queue must have room for it.
+func (r *realm) abandon(id uint32, late func(head []byte)) bool {
 	if r.act == nil || r.act.loop.calls[id] == nil {
 		return false
 	}
-	delete(r.act.loop.calls, id)
+	l := &r.act.loop
+	delete(l.calls, id)
+	if l.abandoned == nil {
+		l.abandoned = make(map[uint32]func(head []byte))
+	}
+	l.abandoned[id] = late
+	// An error of the link ends the process at the next frame.
+	_ = r.act.server.link.send(func(dst []byte) ([]byte, error) { return wire.AppendAbandon(dst, id) })
 	return true
 }
 
-// replied settles the call that a frame answers; the reply to an abandoned call is dropped.
+// replied settles the call that a frame answers, or undoes it if it was abandoned.
 //
 // Errors, which end the process: errProtocol for a frame that is no reply, a malformed one.
 // An exception that scripts cannot catch ends the activation.
@@ -126,6 +145,13 @@ func (a *activation) replied(f frame) error {
 		return err
 	}
 	a.loop.flying--
+	if late := a.loop.abandoned[reply.ID]; late != nil {
+		delete(a.loop.abandoned, reply.ID)
+		if !reply.OK {
+			return nil
+		}
+		return a.realm.run(func() { late(reply.Head) })
+	}
 	pending, ok := a.loop.calls[reply.ID]
 	if !ok {
 		return nil

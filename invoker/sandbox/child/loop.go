@@ -64,6 +64,8 @@ type loop struct {
 	byID   map[int64]*timer
 	calls  map[uint32]*pendingCall
 	flying int // calls that were sent and not answered, also abandoned ones
+	// abandoned holds what undoes abandoned calls that succeed nevertheless.
+	abandoned map[uint32]func(head []byte)
 }
 
 // start adds a timer with an id of its own, unless there are too many.

@@ -157,6 +157,20 @@ func ParseHostCall(payload []byte) (HostCall, error) {
 	return c, err
 }
 
+// AppendAbandon appends an Abandon frame.
+func AppendAbandon(dst []byte, id uint32) ([]byte, error) {
+	dst, at := begin(dst, KindAbandon)
+	return end(binary.BigEndian.AppendUint32(dst, id), at)
+}
+
+// ParseAbandon reads an Abandon payload.
+func ParseAbandon(payload []byte) (id uint32, err error) {
+	if len(payload) != 4 {
+		return 0, ErrFrame
+	}
+	return binary.BigEndian.Uint32(payload), nil
+}
+
 // AppendHostReply appends a HostReply frame. Its head may exceed MaxHead, because it comes
 // from the parent.
 func AppendHostReply(dst []byte, r HostReply) ([]byte, error) {

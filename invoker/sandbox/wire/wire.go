@@ -33,10 +33,10 @@
 //	31                                  the blob: 1
 //
 // The frames of a child's life, in order: Hello, Assign, Ready; then for each activation
-// one Invoke, any number of Log, HostCall and HostReply, at most one Answer or streamed answer
-// (Stream, any number of Chunk and Credit, StreamEnd), and one Done. A reply may come
-// after the Done of its activation, when the child did not wait for it. Both sides close
-// the socket to end.
+// one Invoke, any number of Log, HostCall, Abandon and HostReply, at most one Answer or
+// streamed answer (Stream, any number of Chunk and Credit, StreamEnd), and one Done. Each
+// HostCall has one reply, also if it was abandoned. A reply may come after the Done of its
+// activation, when the child did not wait for it. Both sides close the socket to end.
 //
 // wire.go has the kinds and the reading of frames, payload.go the writing and the parsing
 // of each kind, calls.go the declarations of host calls, socket.go the connection. Parent
@@ -86,6 +86,8 @@ const (
 	// KindAbort, child → parent: the script wants to know that the caller left; parent →
 	// child: the caller left, and the child has a moment to end.
 	KindAbort Kind = 15
+
+	KindAbandon Kind = 16 // child → parent: u32, the id of a HostCall whose reply has no use any more
 )
 
 // ErrFrame is returned for bytes that are not of this protocol.
