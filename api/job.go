@@ -310,13 +310,8 @@ type RunningJob struct {
 	CreatedAtMS int64  `json:"created_at_ms"`
 }
 
-// MessageRetry is the wish of a function that its job is tried again. DelayMS, at most
-// MaxMessageRetryMS, replaces the backoff; nil does not.
-type MessageRetry struct {
-	DelayMS *int64 `json:"delay_ms,omitempty"`
-}
-
-// MaxMessageRetryMS bounds MessageRetry.DelayMS: 12 hours.
+// MaxMessageRetryMS bounds the delay of the retry that a function asks for, in milliseconds: 12
+// hours.
 const MaxMessageRetryMS = 12 * 60 * 60 * 1000
 
 // FetchRequest is the body of POST T/jobs:fetch. Queues are searched in order. Zero values:

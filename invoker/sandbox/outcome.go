@@ -28,7 +28,6 @@ func (r *run) done(d wire.Done) Result {
 	r.billed += result.CPU
 	r.used = result.CPU
 	result.MemoryPeakBytes = int64(min(d.MemoryPeak, r.child.limit, math.MaxInt64))
-	result.NoRetry = d.NoRetry
 	result.LogsTruncated = d.Flags&wire.FlagLogsTruncated != 0
 	return result
 }
@@ -67,8 +66,6 @@ func outcome(d wire.Done) (Result, error) {
 		return thrown(d.Body)
 	case wire.OutcomeTimeout:
 		return timedOut(), nil
-	case wire.OutcomeRetry:
-		return retried(d.Body)
 	}
 	return Result{}, fmt.Errorf("%w: outcome %d", wire.ErrFrame, d.Outcome)
 }
@@ -103,20 +100,6 @@ func thrown(body []byte) (Result, error) {
 	e.Stack = api.TruncateText(e.Stack, api.MaxErrorStackBytes)
 	e.Code = api.TruncateText(e.Code, api.MaxErrorCodeBytes)
 	return Result{Status: api.StatusError, Error: &e}, nil
-}
-
-// retried is the result of an activation that asked for another attempt of its job.
-func retried(body []byte) (Result, error) {
-	var asked api.MessageRetry
-	if err := json.Unmarshal(body, &asked); err != nil {
-		return Result{}, fmt.Errorf("%w: retry: %w", wire.ErrFrame, err)
-	}
-	if ms := asked.DelayMS; ms != nil && (*ms < 0 || *ms > api.MaxMessageRetryMS) {
-		return Result{}, fmt.Errorf("%w: a retry after %d ms", wire.ErrFrame, *ms)
-	}
-	result := failure(api.ErrException, "the handler asked for a retry of the message")
-	result.RetryAfterMS = asked.DelayMS
-	return result, nil
 }
 
 // timedOut is the result of an activation that did not end before its deadline.

@@ -51,7 +51,8 @@ type Result struct {
 	CPU             time.Duration
 	MemoryPeakBytes int64
 	LogsTruncated   bool
-	// RetryAfterMS is the delay that a handler asked for with the retry of its job.
+	// RetryAfterMS is the delay that a handler asked for with the retry of its job. It is nil
+	// unless Status is error or timeout.
 	RetryAfterMS *int64
 	// NoRetry is set if a handler asked that no attempt follows a failure of this one.
 	NoRetry bool
@@ -81,6 +82,7 @@ type run struct {
 	unlink   func() bool // ends the effect of ctx; false if it has ended
 	began    time.Time
 	stream   *Stream // nil without one
+	decided  verdicts
 
 	listening atomic.Bool                // the script wants to know when ctx ends
 	settled   atomic.Bool                // the activation has ended: late must not kill the child
@@ -134,6 +136,7 @@ func (r *run) end(result Result) Result {
 	if r.host != nil && !r.host.end() {
 		r.spent = true
 	}
+	result = r.judged(result)
 	result.LogsTruncated = result.LogsTruncated || r.logsCut
 	return result
 }
@@ -171,6 +174,8 @@ func (r *run) handle() Result {
 			err = r.hostCall(payload)
 		case wire.KindAbandon:
 			err = r.abandon(payload)
+		case wire.KindVerdict:
+			err = r.verdict(payload)
 		case wire.KindLog:
 			if !r.logsCut {
 				err = wire.ParseLog(payload, r.log)

@@ -30,9 +30,7 @@ type activation struct {
 	order       int64           // of its last update of its job
 	earlier     int             // activations that its realm served before
 	waited      []*goja.Promise // given to ctx.waitUntil
-	message     *message        // of the job, for the handler queue
 	fetches     bool            // the handler is fetch, which returns a Response
-	noRetry     bool            // the handler scheduled asked that a failure is the last one
 
 	out            *outStream   // the answer that is streamed; nil without one
 	settledHandler bool         // the handler's promise has settled
@@ -55,8 +53,7 @@ func (s *server) invoke(f frame) error {
 	deadline := time.AfterFunc(left, func() { a.ctl.stop(causeDeadline) })
 	body, err := a.run(event)
 	var failure api.ActivationError
-	var retry *retryRequest
-	if err != nil && a.ctl.cause() == causeNone && !errors.As(err, &retry) {
+	if err != nil && a.ctl.cause() == causeNone {
 		failure = a.describe(err) // which may run script code, so the clock still ticks
 	}
 	deadline.Stop()
@@ -68,9 +65,6 @@ func (s *server) invoke(f frame) error {
 		return s.link.err
 	}
 	done := a.done(body, failure, why)
-	if retry != nil && why == causeNone {
-		done.Outcome, done.Body = wire.OutcomeRetry, retry.body()
-	}
 	done.MemoryPeak = uint64(s.memory.measured())
 	// From the end of the activation before: what was built ahead was for this one.
 	now := cpuTime()
@@ -103,9 +97,6 @@ func (a *activation) run(event []byte) ([]byte, error) {
 		if stopped := a.settleWaited(); stopped != nil {
 			return nil, stopped
 		}
-	}
-	if a.message != nil {
-		return a.message.verdict(a, body, err)
 	}
 	return body, err
 }
@@ -261,7 +252,7 @@ func (a *activation) promiseOf(value goja.Value) (*goja.Promise, error) {
 // error, the value. A child whose activation was stopped asks to be replaced (FlagRetire):
 // the script may have been interrupted anywhere, and its memory may be far above the limit.
 func (a *activation) done(body []byte, failure api.ActivationError, why cause) wire.Done {
-	d := wire.Done{Outcome: wire.OutcomeValue, NoRetry: a.noRetry, Body: body}
+	d := wire.Done{Outcome: wire.OutcomeValue, Body: body}
 	if a.logs.truncated {
 		d.Flags |= wire.FlagLogsTruncated
 	}

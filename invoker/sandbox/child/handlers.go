@@ -120,8 +120,12 @@ func (r *realm) scheduledEvent(a *activation, trigger api.Trigger, event []byte)
 	if err := json.Unmarshal(trigger.Source, &source); err != nil {
 		panic(r.newError(api.CodeInternal, "the description of the tick cannot be read"))
 	}
+	decided := false
 	noRetry := func(goja.FunctionCall) goja.Value {
-		a.noRetry = true
+		if !decided {
+			decided = true
+			a.decide(wire.Verdict{Kind: wire.VerdictNoRetry})
+		}
 		return goja.Undefined()
 	}
 	var cron goja.Value = goja.Undefined()
@@ -136,57 +140,36 @@ func (r *realm) scheduledEvent(a *activation, trigger api.Trigger, event []byte)
 	return out
 }
 
-// message is the job of an activation as the handler queue sees it. The first call of ack and
-// retry decides; one of the batch does not change it.
-type message struct {
-	acked, retried bool
-	delayMS        *int64
-}
-
-// retryRequest ends an activation whose message is to be retried.
-type retryRequest struct{ delayMS *int64 }
-
-func (*retryRequest) Error() string { return "the handler asked for a retry of the message" }
-
-// body is the body of the Done frame.
-func (q *retryRequest) body() []byte {
-	raw, _ := json.Marshal(api.MessageRetry{DelayMS: q.delayMS}) // a number always encodes
-	return raw
-}
-
-// verdict is the end of an activation with a message: retry overrules a success, and a message
-// that was acknowledged is done even if the handler threw, which is then logged.
-func (m *message) verdict(a *activation, body []byte, err error) ([]byte, error) {
-	switch {
-	case a.ctl.cause() != causeNone || uncatchable(err):
-		return body, err
-	case m.retried && err == nil:
-		return nil, &retryRequest{m.delayMS}
-	case m.acked && err != nil:
-		a.logFailure("queue: the message was acknowledged, and then the handler failed: ", err)
-		return nil, nil
+// decide sends a verdict on the job of the activation. It does nothing once the activation has
+// ended.
+func (a *activation) decide(v wire.Verdict) {
+	r := a.realm
+	if !r.effect() || r.act != a {
+		return
 	}
-	return body, err
+	if err := a.server.link.send(func(dst []byte) ([]byte, error) { return wire.AppendVerdict(dst, v) }); err != nil {
+		panic(r.newError(api.CodeInternal, "the host cannot be reached"))
+	}
 }
 
-// messageBatch makes the argument of queue: a batch of the one message that the job is.
+// messageBatch makes the argument of queue: a batch of the one message that the job is. The first
+// call of ack and retry decides, be it one of the message or of the batch.
 func (r *realm) messageBatch(a *activation, event []byte) goja.Value {
 	var job api.RunningJob
 	if err := json.Unmarshal(a.head.Job, &job); err != nil {
 		panic(r.newError(api.CodeInternal, "the description of the job cannot be read"))
 	}
-	m := &message{}
-	a.message = m
-	ack := func(goja.FunctionCall) goja.Value {
-		m.acked = m.acked || !m.retried
-		return goja.Undefined()
-	}
-	retry := func(call goja.FunctionCall) goja.Value {
-		delay := r.retryDelay(call.Argument(0))
-		if !m.acked && !m.retried {
-			m.retried, m.delayMS = true, delay
+	decided := false
+	decide := func(v wire.Verdict) goja.Value {
+		if !decided {
+			decided = true
+			a.decide(v)
 		}
 		return goja.Undefined()
+	}
+	ack := func(goja.FunctionCall) goja.Value { return decide(wire.Verdict{Kind: wire.VerdictAck, DelayMS: -1}) }
+	retry := func(call goja.FunctionCall) goja.Value {
+		return decide(wire.Verdict{Kind: wire.VerdictRetry, DelayMS: r.retryDelay(call.Argument(0))})
 	}
 	date, err := r.vm.New(orUndefined(r.vm.Get("Date")), r.vm.ToValue(job.CreatedAtMS))
 	must(err)
@@ -202,22 +185,22 @@ func (r *realm) messageBatch(a *activation, event []byte) goja.Value {
 	return batch
 }
 
-// retryDelay reads the options of retry: {delaySeconds}, from 0 to 43,200 (12 hours).
-func (r *realm) retryDelay(options goja.Value) *int64 {
+// retryDelay reads the options of retry: {delaySeconds}, from 0 to 43,200 (12 hours). It returns
+// milliseconds, -1 if there is none.
+func (r *realm) retryDelay(options goja.Value) int64 {
 	obj, ok := options.(*goja.Object)
 	if !ok {
-		return nil
+		return -1
 	}
 	v := given(obj, "delaySeconds")
 	if v == nil {
-		return nil
+		return -1
 	}
 	seconds := v.ToFloat()
 	if !(seconds >= 0 && seconds <= api.MaxMessageRetryMS/1000) {
 		panic(r.newNamedError("RangeError", "retry: delaySeconds must be from 0 to 43200"))
 	}
-	ms := int64(seconds * 1000)
-	return &ms
+	return int64(seconds * 1000)
 }
 
 // property is a member of an object that the platform makes.

@@ -2,6 +2,7 @@ package child
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -136,7 +137,7 @@ func TestUnusableHandlersAreRefused(t *testing.T) {
 	}
 }
 
-// TestNoRetry: the wish goes with the outcome of its own attempt only.
+// TestNoRetry: the verdict goes with its own attempt only, and once.
 func TestNoRetry(t *testing.T) {
 	t.Parallel()
 	for source, want := range map[string]struct {
@@ -154,38 +155,47 @@ func TestNoRetry(t *testing.T) {
 			p := inProcess(t)
 			p.instance = instance
 			p.source(`export default { async scheduled(e, env, c) { ` + source + ` } }`)
+			var verdicts []wire.Verdict
+			if want.noRetry {
+				verdicts = []wire.Verdict{{Kind: wire.VerdictNoRetry}}
+			}
 			for i := range 2 {
+				p.verdicts = nil
 				p.start(bySchedule, aJob, "1", 0)
-				if o := p.finish(); o.Outcome != want.outcome || o.NoRetry != want.noRetry {
-					t.Errorf("%s (%s), call %d: got outcome %d, noRetry %v, want %+v", source, isolation, i, o.Outcome, o.NoRetry, want)
+				if o := p.finish(); o.Outcome != want.outcome || !slices.Equal(p.verdicts, verdicts) {
+					t.Errorf("%s (%s), call %d: got outcome %d, verdicts %v, want %d, %v", source, isolation, i, o.Outcome, p.verdicts, want.outcome, verdicts)
 				}
 			}
 		}
 	}
 }
 
+// TestMessages: the first call of ack and retry decides.
 func TestMessages(t *testing.T) {
 	t.Parallel()
-	const retryAfter, retry = `{"delay_ms":1500}`, `{}`
-	for source, want := range map[string]struct {
-		outcome wire.Outcome
-		body    string
-		logs    int
-	}{
-		`m.retry({ delaySeconds: 1.5 })`:                       {wire.OutcomeRetry, retryAfter, 0},
-		`m.retry()`:                                            {wire.OutcomeRetry, retry, 0},
-		`m.retry(); m.ack()`:                                   {wire.OutcomeRetry, retry, 0},
-		`m.ack(); m.retry()`:                                   {wire.OutcomeUndefined, "", 0},
-		`b.retryAll({ delaySeconds: 1.5 })`:                    {wire.OutcomeRetry, retryAfter, 0},
-		`b.ackAll(); b.retryAll()`:                             {wire.OutcomeUndefined, "", 0},
-		`m.ack(); throw new Error("late")`:                     {wire.OutcomeUndefined, "", 1},
-		`c.waitUntil(Promise.resolve().then(() => m.retry()))`: {wire.OutcomeRetry, retry, 0},
+	ack := wire.Verdict{Kind: wire.VerdictAck, DelayMS: -1}
+	retry, retryAfter := wire.Verdict{Kind: wire.VerdictRetry, DelayMS: -1}, wire.Verdict{Kind: wire.VerdictRetry, DelayMS: 1500}
+	for source, want := range map[string]wire.Verdict{
+		`m.retry({ delaySeconds: 1.5 })`:                       retryAfter,
+		`m.retry()`:                                            retry,
+		`m.retry(); m.ack()`:                                   retry,
+		`m.ack(); m.retry()`:                                   ack,
+		`b.retryAll({ delaySeconds: 1.5 })`:                    retryAfter,
+		`b.ackAll(); b.retryAll()`:                             ack,
+		`m.ack(); throw new Error("late")`:                     ack,
+		`c.waitUntil(Promise.resolve().then(() => m.retry()))`: retry,
+		`globalThis.m ??= m; globalThis.m.retry(); m.ack()`:    ack, // at the second call
 	} {
-		p := inProcess(t).source(`export default { queue(b, env, c) { const m = b.messages[0]; ` + source + ` } }`)
-		p.start(byQueue, aJob, "1", 0)
-		o := p.finish()
-		if o.Outcome != want.outcome || string(o.Body) != want.body || len(o.Logs) != want.logs {
-			t.Errorf("%s: got outcome %d %s, %d lines, want %+v", source, o.Outcome, o.Body, len(o.Logs), want)
+		p := inProcess(t)
+		p.instance = isolations()["instance"]
+		p.source(`export default { queue(b, env, c) { const m = b.messages[0]; ` + source + ` } }`)
+		for range 2 {
+			p.verdicts = nil
+			p.start(byQueue, aJob, "1", 0)
+			p.finish()
+		}
+		if !slices.Equal(p.verdicts, []wire.Verdict{want}) {
+			t.Errorf("%s: got verdicts %v, want %v", source, p.verdicts, want)
 		}
 	}
 }

@@ -41,6 +41,7 @@ type parent struct {
 	instance  *wire.Instance
 	answers   []string // bodies of Answer frames
 	abandoned func(id uint32)
+	verdicts  []wire.Verdict
 }
 
 // outcome is a Done with the logs that came before it.
@@ -196,6 +197,12 @@ func (p *parent) finish() outcome {
 				reply.ID = call.ID
 				p.write(wire.AppendHostReply(nil, *reply))
 			}
+		case wire.KindVerdict:
+			v, err := wire.ParseVerdict(payload)
+			if err != nil {
+				p.t.Fatalf("wire.ParseVerdict: %v", err)
+			}
+			p.verdicts = append(p.verdicts, v)
 		case wire.KindAbandon:
 			id, err := wire.ParseAbandon(payload)
 			if err != nil {

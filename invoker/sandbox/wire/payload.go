@@ -89,11 +89,7 @@ func ParseInvoke(payload []byte) (h InvokeHead, event []byte, err error) {
 //	22 6f 6b 22                Body "ok"
 func AppendDone(dst []byte, d Done) ([]byte, error) {
 	dst, at := begin(dst, KindDone)
-	flags := d.Flags
-	if d.NoRetry {
-		flags |= flagNoRetry
-	}
-	dst = append(dst, byte(d.Outcome), flags)
+	dst = append(dst, byte(d.Outcome), d.Flags)
 	dst = binary.BigEndian.AppendUint64(dst, d.CPUNanos)
 	dst = binary.BigEndian.AppendUint64(dst, d.MemoryPeak)
 	dst = append(dst, d.Body...)
@@ -103,13 +99,12 @@ func AppendDone(dst []byte, d Done) ([]byte, error) {
 // ParseDone reads a Done payload. Body aliases payload. ParseDone does not check Body, which the parent does
 // (outcome.go).
 func ParseDone(payload []byte) (Done, error) {
-	if len(payload) < doneHeader || payload[0] > byte(OutcomeRetry) {
+	if len(payload) < doneHeader || payload[0] > byte(OutcomeTimeout) {
 		return Done{}, ErrFrame
 	}
 	return Done{
 		Outcome:    Outcome(payload[0]),
-		Flags:      payload[1] &^ flagNoRetry,
-		NoRetry:    payload[1]&flagNoRetry != 0,
+		Flags:      payload[1],
 		CPUNanos:   binary.BigEndian.Uint64(payload[2:]),
 		MemoryPeak: binary.BigEndian.Uint64(payload[10:]),
 		Body:       payload[doneHeader:],

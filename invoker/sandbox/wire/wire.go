@@ -33,7 +33,7 @@
 //	31                                  the blob: 1
 //
 // The frames of a child's life, in order: Hello, Assign, Ready; then for each activation
-// one Invoke, any number of Log, HostCall, Abandon and HostReply, at most one Answer or
+// one Invoke, any number of Log, HostCall, Abandon, HostReply and Verdict, at most one Answer or
 // streamed answer (Stream, any number of Chunk and Credit, StreamEnd), and one Done. Each
 // HostCall has one reply, also if it was abandoned. A reply may come after the Done of its
 // activation, when the child did not wait for it. Both sides close the socket to end.
@@ -88,6 +88,7 @@ const (
 	KindAbort Kind = 15
 
 	KindAbandon Kind = 16 // child → parent: u32, the id of a HostCall whose reply has no use any more
+	KindVerdict Kind = 17 // child → parent: Verdict
 )
 
 // ErrFrame is returned for bytes that are not of this protocol.
@@ -193,7 +194,6 @@ const (
 	OutcomeUndefined Outcome = 1
 	OutcomeError     Outcome = 2 // error JSON: api.ActivationError
 	OutcomeTimeout   Outcome = 3
-	OutcomeRetry     Outcome = 4 // retry JSON: api.MessageRetry
 )
 
 // Flags of a Done frame.
@@ -202,7 +202,6 @@ const (
 	FlagLogsTruncated uint8 = 1 << iota
 	// FlagRetire: the child must not be used again (memory limit, timeout).
 	FlagRetire
-	flagNoRetry // Done.NoRetry
 )
 
 // Done ends an activation. Body is the result's JSON for OutcomeValue, the error's JSON for
@@ -212,7 +211,6 @@ const (
 type Done struct {
 	Outcome    Outcome
 	Flags      uint8
-	NoRetry    bool // the handler asked that no attempt follows a failure of this one
 	CPUNanos   uint64
 	MemoryPeak uint64
 	Body       []byte
