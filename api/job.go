@@ -310,6 +310,28 @@ type RunningJob struct {
 	CreatedAtMS int64  `json:"created_at_ms"`
 }
 
+// MessageBatch is the event of an activation that handles several jobs of a queue.
+type MessageBatch struct {
+	Queue    string         `json:"queue"`
+	Messages []QueueMessage `json:"messages"`
+}
+
+// QueueMessage is a job as the handler queue sees it.
+type QueueMessage struct {
+	ID          string          `json:"id"`
+	CreatedAtMS int64           `json:"created_at_ms"`
+	Attempt     int             `json:"attempt"`
+	Body        json.RawMessage `json:"body"`
+}
+
+// MessageVerdict is what a handler decided about a job. Without a decision the job completes
+// if the activation succeeds, and its attempt fails otherwise.
+type MessageVerdict struct {
+	Acked   bool   // the job is complete
+	Retried bool   // the attempt has failed
+	DelayMS *int64 // until the next attempt, at most MaxMessageRetryMS; nil for the backoff
+}
+
 // MaxMessageRetryMS bounds the delay of the retry that a function asks for, in milliseconds: 12
 // hours.
 const MaxMessageRetryMS = 12 * 60 * 60 * 1000

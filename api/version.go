@@ -4,12 +4,23 @@ package api
 // configuration in the publish request. Versions of a function are numbered from 1 without
 // gaps. SHA256 and SizeBytes are those of the canonical tar.
 type Version struct {
-	Version       int64         `json:"version"`
-	SHA256        string        `json:"sha256"`
-	SizeBytes     int64         `json:"size_bytes,omitempty"`
-	Config        VersionConfig `json:"config"`
-	PublishedAtMS int64         `json:"published_at_ms"`
+	Version   int64         `json:"version"`
+	SHA256    string        `json:"sha256"`
+	SizeBytes int64         `json:"size_bytes,omitempty"`
+	Config    VersionConfig `json:"config"`
+	// Handlers are what the version exports, as its verification found: HandlerFunction, or the
+	// methods of an object, in order. It is nil if the version was not verified.
+	Handlers      []string `json:"handlers,omitempty"`
+	PublishedAtMS int64    `json:"published_at_ms"`
 }
+
+// The handlers of a version.
+const (
+	HandlerFunction  = "function" // no object: a function for all events
+	HandlerFetch     = "fetch"
+	HandlerScheduled = "scheduled"
+	HandlerQueue     = "queue"
+)
 
 // VersionConfig configures how a version runs. It is stored with all defaults set.
 type VersionConfig struct {

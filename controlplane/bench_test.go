@@ -93,8 +93,8 @@ func (immediate) Authorize(_ context.Context, inv *api.Invocation) error {
 
 func (immediate) Cancel(context.Context, string, string) (*api.Activation, error) { return nil, nil }
 
-func (immediate) Verify(context.Context, string, string, string, *api.VersionConfig, []byte) error {
-	return nil
+func (immediate) Verify(context.Context, string, string, string, *api.VersionConfig, []byte) ([]string, error) {
+	return nil, nil
 }
 
 func (immediate) Check(context.Context, string, string, string, []byte) error { return nil }

@@ -77,8 +77,8 @@ func (e *engine) Check(_ context.Context, tenant, entry, handler string, bundle 
 	return e.check(entry, handler, bundle)
 }
 
-func (e *engine) Verify(context.Context, string, string, string, *api.VersionConfig, []byte) error {
-	return nil
+func (e *engine) Verify(context.Context, string, string, string, *api.VersionConfig, []byte) ([]string, error) {
+	return nil, nil
 }
 
 func (*engine) Warm(string, string, string, *api.Version) {}

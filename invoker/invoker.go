@@ -234,14 +234,15 @@ func (i *Invoker) Check(ctx context.Context, tenant, entry, handler string, tar 
 }
 
 // Verify evaluates the modules of a version that is not published yet, whose tar Check has
-// accepted. Errors: CodeValidationSource where they fail, CodeShuttingDown, ctx's.
-func (i *Invoker) Verify(ctx context.Context, tenant, namespace, function string, config *api.VersionConfig, tar []byte) error {
+// accepted, and returns the handlers (api.Version.Handlers). Errors: CodeValidationSource where
+// they fail, CodeShuttingDown, ctx's.
+func (i *Invoker) Verify(ctx context.Context, tenant, namespace, function string, config *api.VersionConfig, tar []byte) ([]string, error) {
 	if err := i.enter(); err != nil {
-		return err
+		return nil, err
 	}
 	defer i.active.Done()
 	if i.pool == nil {
-		return errNoPool()
+		return nil, errNoPool()
 	}
 	prog := i.newProgram(tenant, namespace, function, &api.Version{SHA256: bundle.Digest(tar), Config: *config})
 	prog.Bundle = func(context.Context) ([]byte, error) { return tar, nil }

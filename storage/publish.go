@@ -17,8 +17,10 @@ type Publish struct {
 	SHA256    string
 	Bundle    []byte
 	Config    api.VersionConfig
-	Alias     string
-	NowMS     int64
+	// Handlers are those that the verification found, nil without one.
+	Handlers []string
+	Alias    string
+	NowMS    int64
 }
 
 // Publish makes the next version. Where the latest version has the same digest and
@@ -119,7 +121,7 @@ func (r *Versions) publish(ctx context.Context, k functionKeys, p Publish, befor
 	}
 	v := api.Version{
 		Version: before.seq + 1, SHA256: p.SHA256, SizeBytes: int64(len(p.Bundle)),
-		Config: p.Config, PublishedAtMS: p.NowMS,
+		Config: p.Config, Handlers: p.Handlers, PublishedAtMS: p.NowMS,
 	}
 	meta, err := Encode(v)
 	if err != nil {

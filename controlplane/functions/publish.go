@@ -18,7 +18,7 @@ type Compiler interface {
 	Check(ctx context.Context, tenant, entry, handler string, bundle []byte) error
 	// Verify evaluates the modules of a bundle that Check accepted. Errors:
 	// CodeValidationSource where they fail.
-	Verify(ctx context.Context, tenant, namespace, function string, config *api.VersionConfig, bundle []byte) error
+	Verify(ctx context.Context, tenant, namespace, function string, config *api.VersionConfig, bundle []byte) (handlers []string, err error)
 	// FunctionChanged drops what every replica has cached of a function: here immediately,
 	// elsewhere by a notice. If the notice is lost, the cached resolution ends after a
 	// second.
@@ -88,15 +88,17 @@ func (p *Publisher) Publish(ctx context.Context, r PublishRequest) (version api.
 	if err := p.Engine.Check(ctx, r.Tenant, config.Entry, config.Handler, packed); err != nil {
 		return api.Version{}, false, err
 	}
+	var handlers []string
 	if !r.Unverified {
-		if err := p.Engine.Verify(ctx, r.Tenant, r.Namespace, r.Function, &config, packed); err != nil {
+		handlers, err = p.Engine.Verify(ctx, r.Tenant, r.Namespace, r.Function, &config, packed)
+		if err != nil {
 			return api.Version{}, false, err
 		}
 	}
 	version, created, err = p.Versions.Publish(ctx, storage.Publish{
 		Tenant: r.Tenant, Namespace: r.Namespace, Function: r.Function,
 		DraftID: r.DraftID, SHA256: draft.SHA256, Bundle: packed,
-		Config: config, Alias: r.Alias, NowMS: p.Clock().UnixMilli(),
+		Config: config, Handlers: handlers, Alias: r.Alias, NowMS: p.Clock().UnixMilli(),
 	})
 	if err != nil {
 		return api.Version{}, false, err

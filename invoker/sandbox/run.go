@@ -37,6 +37,9 @@ type Call struct {
 	Early bool
 	// Stream lets Run return an answer that the function streams. It requires Early.
 	Stream bool
+	// Messages is the number of jobs that the activation handles on behalf of a queue trigger,
+	// 0 for none. Their verdicts are then in Result.Verdicts, and do not change the Status.
+	Messages int
 }
 
 // Result is the end of an activation. Value is nil unless Status is success and the handler
@@ -56,6 +59,8 @@ type Result struct {
 	RetryAfterMS *int64
 	// NoRetry is set if a handler asked that no attempt follows a failure of this one.
 	NoRetry bool
+	// Verdicts has what the handler decided about each of the Call's Messages.
+	Verdicts []api.MessageVerdict
 	// Rest, if not nil, waits for the end of the activation and returns its result: this
 	// one is only the handler's answer, Status and Value. It must be called, once, and the
 	// sandbox is in use until it returns. Only a Call with Early has it.

@@ -7,11 +7,11 @@ import (
 	"github.com/codesous/sous/invoker/sandbox/wire"
 )
 
-// verdicts are the decisions of the handler about its job. They hold however the activation
+// verdicts are the decisions of the handler about its jobs. They hold however the activation
 // ends, also if its child is killed.
 type verdicts struct {
-	acked, retried, noRetry bool
-	delayMS                 *int64 // of the retry; nil for the backoff
+	messages []api.MessageVerdict // nil until the first
+	noRetry  bool
 }
 
 // verdict keeps the decision of a frame. Errors: wire.ErrFrame for one that must not come.
@@ -24,31 +24,49 @@ func (r *run) verdict(payload []byte) error {
 		r.decided.noRetry = true
 		return nil
 	}
-	if len(r.call.Head.Job) == 0 || r.decided.acked || r.decided.retried || v.DelayMS < -1 || v.DelayMS > api.MaxMessageRetryMS {
+	count := r.call.Messages
+	if count == 0 && len(r.call.Head.Job) > 0 {
+		count = 1
+	}
+	if int64(v.Message) >= int64(count) || v.DelayMS < -1 || v.DelayMS > api.MaxMessageRetryMS {
 		return wire.ErrFrame
 	}
-	r.decided.acked, r.decided.retried = v.Kind == wire.VerdictAck, v.Kind == wire.VerdictRetry
+	if r.decided.messages == nil {
+		r.decided.messages = make([]api.MessageVerdict, count)
+	}
+	m := &r.decided.messages[v.Message]
+	if m.Acked || m.Retried {
+		return wire.ErrFrame
+	}
+	m.Acked, m.Retried = v.Kind == wire.VerdictAck, v.Kind == wire.VerdictRetry
 	if v.DelayMS >= 0 {
-		r.decided.delayMS = &v.DelayMS
+		m.DelayMS = &v.DelayMS
 	}
 	return nil
 }
 
-// judged returns the result of an activation as its verdicts have it. A success whose job is to
-// be retried becomes a failure. A failure whose job is complete becomes a success, and is
-// logged. A cancelled activation stays cancelled.
+// judged returns the result of an activation as its verdicts have it. With Messages, each job
+// is settled by its own verdict. Else the activation is the attempt of one job: a success whose
+// job is to be retried becomes a failure. A failure whose job is complete becomes a success, and
+// is logged. A cancelled activation stays cancelled.
 func (r *run) judged(result Result) Result {
 	d := &r.decided
 	result.NoRetry = d.noRetry
-	switch {
-	case result.Status == api.StatusCancelled:
-	case d.retried:
-		result.RetryAfterMS = d.delayMS
+	if r.call.Messages > 0 {
+		result.Verdicts = d.messages
+		return result
+	}
+	if result.Status == api.StatusCancelled || len(d.messages) == 0 {
+		return result
+	}
+	switch m := &d.messages[0]; {
+	case m.Retried:
+		result.RetryAfterMS = m.DelayMS
 		if result.Error == nil {
 			failed := failure(api.ErrException, "the handler asked for a retry of the message")
 			result.Status, result.Error, result.Value = failed.Status, failed.Error, nil
 		}
-	case d.acked && result.Error != nil:
+	case m.Acked && result.Error != nil:
 		text := string(result.Error.Type) + ": " + result.Error.Message
 		if result.Error.Stack != "" {
 			text = result.Error.Stack

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -23,17 +24,18 @@ const (
 )
 
 // Verify evaluates prog's modules in a child that ends thereafter, with its limits and its
-// environment, and looks for the handler. It calls no handler. Modules that fail are
+// environment, and returns the handlers: api.HandlerFunction or the methods of the object, nil if they are not
+// known. It calls no handler. Modules that fail are
 // CodeValidationSource, with the place in Fields if the error has one. Other errors: those of
 // Check, which must have accepted the source.
 //
 // No host call has an effect. Modules that make one are not judged: what they do after it
 // depends on the answer. The same holds for modules that need more than verifyMemoryMB and may
 // have it.
-func (p *Pool) Verify(ctx context.Context, prog *Program) error {
+func (p *Pool) Verify(ctx context.Context, prog *Program) (handlers []string, err error) {
 	leave, err := p.queueCheck(ctx, prog.Tenant)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer leave()
 	limited := *prog
@@ -48,11 +50,11 @@ func (p *Pool) Verify(ctx context.Context, prog *Program) error {
 	if !compiled {
 		script, err = prog.Bundle(ctx)
 		if err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if _, err := p.assign(ctx, s, &limited, script, compiled); err != nil {
-		return err
+		return nil, err
 	}
 	var reached atomic.Bool // a host call
 	result := s.Run(ctx, Call{
@@ -69,13 +71,13 @@ func (p *Pool) Verify(ctx context.Context, prog *Program) error {
 	})
 	switch {
 	case ctx.Err() != nil:
-		return ctx.Err()
-	case result.Error == nil || reached.Load():
-		return nil
-	case result.Error.Type == api.ErrMemoryLimit && limited.MemoryMB < prog.MemoryMB:
-		return nil
+		return nil, ctx.Err()
+	case result.Error == nil:
+		return handlers, json.Unmarshal(result.Value, &handlers)
+	case reached.Load(), result.Error.Type == api.ErrMemoryLimit && limited.MemoryMB < prog.MemoryMB:
+		return nil, nil
 	}
-	return unloadable(result.Error)
+	return nil, unloadable(result.Error)
 }
 
 // placeInStack matches the place of a frame: "    at f (lib/a.js:3:9)" and "    at a.js:3:9".

@@ -30,6 +30,7 @@ type activation struct {
 	order       int64           // of its last update of its job
 	earlier     int             // activations that its realm served before
 	waited      []*goja.Promise // given to ctx.waitUntil
+	batch       *messageBatch   // of the handler queue
 	fetches     bool            // the handler is fetch, which returns a Response
 
 	out            *outStream   // the answer that is streamed; nil without one
@@ -86,7 +87,7 @@ func (a *activation) run(event []byte) ([]byte, error) {
 		return nil, err
 	}
 	if a.head.Flags&wire.FlagVerify != 0 {
-		return nil, nil
+		return a.realm.handlerNames(), nil
 	}
 	a.realm.enter()
 	body, err := a.handle(event)
@@ -132,6 +133,9 @@ func (a *activation) callHandler(event []byte) (goja.Value, error) {
 	r := a.realm
 	if r.handlers != nil {
 		return r.handlers.call(a, event)
+	}
+	if a.isBatch() {
+		return nil, errors.New("the handler is a function, which takes one job at a time; a batch needs an object with a method queue")
 	}
 	var input goja.Value
 	err := r.try(func() {

@@ -4,19 +4,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/dop251/goja"
 	"github.com/dop251/goja/ast"
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/invoker/sandbox/wire"
-)
-
-// The names of the handlers that an object can have.
-const (
-	handlerFetch     = "fetch"
-	handlerScheduled = "scheduled"
-	handlerQueue     = "queue"
 )
 
 // handlers are the functions of a default export that is an object, as in Workers:
@@ -39,7 +34,7 @@ func (r *realm) handlersOf(exported goja.Value) (*handlers, error) {
 	}
 	h := &handlers{object: obj, byName: map[string]goja.Callable{}}
 	err := r.try(func() {
-		for _, name := range []string{handlerFetch, handlerScheduled, handlerQueue} {
+		for _, name := range []string{api.HandlerFetch, api.HandlerScheduled, api.HandlerQueue} {
 			if f, ok := goja.AssertFunction(obj.Get(name)); ok {
 				h.byName[name] = f
 			}
@@ -49,6 +44,16 @@ func (r *realm) handlersOf(exported goja.Value) (*handlers, error) {
 		err = errors.New(noHandler(r.program.assign.Handler))
 	}
 	return h, err
+}
+
+// handlerNames returns the handlers of the program, as a list in JSON.
+func (r *realm) handlerNames() []byte {
+	names := []string{api.HandlerFunction}
+	if r.handlers != nil {
+		names = slices.Sorted(maps.Keys(r.handlers.byName))
+	}
+	out, _ := json.Marshal(names) // strings always encode
+	return out
 }
 
 // noHandler is the message for an export that cannot handle events. name is the export's.
@@ -65,12 +70,14 @@ func (h *handlers) call(a *activation, event []byte) (goja.Value, error) {
 	if err := json.Unmarshal(a.head.Trigger, &trigger); err != nil {
 		return nil, err
 	}
-	name := handlerFetch
+	name := api.HandlerFetch
 	switch {
+	case a.isBatch():
+		name = api.HandlerQueue
 	case trigger.Type == api.TriggerSchedule:
-		name = handlerScheduled
-	case len(a.head.Job) > 0 && (h.byName[handlerQueue] != nil || trigger.Type == api.TriggerQueue):
-		name = handlerQueue
+		name = api.HandlerScheduled
+	case len(a.head.Job) > 0 && (h.byName[api.HandlerQueue] != nil || trigger.Type == api.TriggerQueue):
+		name = api.HandlerQueue
 	}
 	f := h.byName[name]
 	if f == nil {
@@ -80,9 +87,9 @@ func (h *handlers) call(a *activation, event []byte) (goja.Value, error) {
 	var input, env, ctx goja.Value
 	err := r.try(func() {
 		switch name {
-		case handlerScheduled:
+		case api.HandlerScheduled:
 			input = r.scheduledEvent(a, trigger, event)
-		case handlerQueue:
+		case api.HandlerQueue:
 			input = r.messageBatch(a, event)
 		default:
 			input = r.requestOf(a, event)
@@ -99,6 +106,9 @@ func (h *handlers) call(a *activation, event []byte) (goja.Value, error) {
 // checked returns the result of a handler: that of fetch must be a Response, the others have
 // none.
 func (h *handlers) checked(a *activation, value goja.Value) (goja.Value, error) {
+	if a.batch != nil {
+		return goja.Undefined(), a.batch.itemFailures(value)
+	}
 	if !a.fetches {
 		return goja.Undefined(), nil
 	}
@@ -134,73 +144,10 @@ func (r *realm) scheduledEvent(a *activation, trigger api.Trigger, event []byte)
 	}
 	out := r.vm.NewObject()
 	r.setAll(out, []property{
-		{"type", handlerScheduled}, {"scheduledTime", source.TickMS}, {"cron", cron}, {"schedule", source.Schedule},
+		{"type", api.HandlerScheduled}, {"scheduledTime", source.TickMS}, {"cron", cron}, {"schedule", source.Schedule},
 		{"event", r.parsed(event)}, {"noRetry", r.newFunction("noRetry", 0, noRetry)},
 	})
 	return out
-}
-
-// decide sends a verdict on the job of the activation. It does nothing once the activation has
-// ended.
-func (a *activation) decide(v wire.Verdict) {
-	r := a.realm
-	if !r.effect() || r.act != a {
-		return
-	}
-	if err := a.server.link.send(func(dst []byte) ([]byte, error) { return wire.AppendVerdict(dst, v) }); err != nil {
-		panic(r.newError(api.CodeInternal, "the host cannot be reached"))
-	}
-}
-
-// messageBatch makes the argument of queue: a batch of the one message that the job is. The first
-// call of ack and retry decides, be it one of the message or of the batch.
-func (r *realm) messageBatch(a *activation, event []byte) goja.Value {
-	var job api.RunningJob
-	if err := json.Unmarshal(a.head.Job, &job); err != nil {
-		panic(r.newError(api.CodeInternal, "the description of the job cannot be read"))
-	}
-	decided := false
-	decide := func(v wire.Verdict) goja.Value {
-		if !decided {
-			decided = true
-			a.decide(v)
-		}
-		return goja.Undefined()
-	}
-	ack := func(goja.FunctionCall) goja.Value { return decide(wire.Verdict{Kind: wire.VerdictAck, DelayMS: -1}) }
-	retry := func(call goja.FunctionCall) goja.Value {
-		return decide(wire.Verdict{Kind: wire.VerdictRetry, DelayMS: r.retryDelay(call.Argument(0))})
-	}
-	date, err := r.vm.New(orUndefined(r.vm.Get("Date")), r.vm.ToValue(job.CreatedAtMS))
-	must(err)
-	one, batch := r.vm.NewObject(), r.vm.NewObject()
-	r.setAll(one, []property{
-		{"id", job.ID}, {"timestamp", date}, {"body", r.parsed(event)}, {"attempts", job.Attempt},
-		{"ack", r.newFunction("ack", 0, ack)}, {"retry", r.newFunction("retry", 0, retry)},
-	})
-	r.setAll(batch, []property{
-		{"queue", job.Queue}, {"messages", r.vm.NewArray(one)},
-		{"ackAll", r.newFunction("ackAll", 0, ack)}, {"retryAll", r.newFunction("retryAll", 0, retry)},
-	})
-	return batch
-}
-
-// retryDelay reads the options of retry: {delaySeconds}, from 0 to 43,200 (12 hours). It returns
-// milliseconds, -1 if there is none.
-func (r *realm) retryDelay(options goja.Value) int64 {
-	obj, ok := options.(*goja.Object)
-	if !ok {
-		return -1
-	}
-	v := given(obj, "delaySeconds")
-	if v == nil {
-		return -1
-	}
-	seconds := v.ToFloat()
-	if !(seconds >= 0 && seconds <= api.MaxMessageRetryMS/1000) {
-		panic(r.newNamedError("RangeError", "retry: delaySeconds must be from 0 to 43200"))
-	}
-	return int64(seconds * 1000)
 }
 
 // property is a member of an object that the platform makes.
@@ -291,7 +238,7 @@ func mayHandle(n *ast.ObjectLiteral) bool {
 }
 
 func isHandlerName(name string) bool {
-	return name == handlerFetch || name == handlerScheduled || name == handlerQueue
+	return name == api.HandlerFetch || name == api.HandlerScheduled || name == api.HandlerQueue
 }
 
 // uses counts how often a name stands in a script as a word.

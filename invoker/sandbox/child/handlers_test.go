@@ -3,6 +3,7 @@ package child
 import (
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -176,15 +177,17 @@ func TestMessages(t *testing.T) {
 	ack := wire.Verdict{Kind: wire.VerdictAck, DelayMS: -1}
 	retry, retryAfter := wire.Verdict{Kind: wire.VerdictRetry, DelayMS: -1}, wire.Verdict{Kind: wire.VerdictRetry, DelayMS: 1500}
 	for source, want := range map[string]wire.Verdict{
-		`m.retry({ delaySeconds: 1.5 })`:                       retryAfter,
-		`m.retry()`:                                            retry,
-		`m.retry(); m.ack()`:                                   retry,
-		`m.ack(); m.retry()`:                                   ack,
-		`b.retryAll({ delaySeconds: 1.5 })`:                    retryAfter,
-		`b.ackAll(); b.retryAll()`:                             ack,
-		`m.ack(); throw new Error("late")`:                     ack,
-		`c.waitUntil(Promise.resolve().then(() => m.retry()))`: retry,
-		`globalThis.m ??= m; globalThis.m.retry(); m.ack()`:    ack, // at the second call
+		`m.retry({ delaySeconds: 1.5 })`:                                    retryAfter,
+		`m.retry()`:                                                         retry,
+		`m.retry(); m.ack()`:                                                retry,
+		`m.ack(); m.retry()`:                                                ack,
+		`b.retryAll({ delaySeconds: 1.5 })`:                                 retryAfter,
+		`b.ackAll(); b.retryAll()`:                                          ack,
+		`m.ack(); throw new Error("late")`:                                  ack,
+		`c.waitUntil(Promise.resolve().then(() => m.retry()))`:              retry,
+		`globalThis.m ??= m; globalThis.m.retry(); m.ack()`:                 ack, // at the second call
+		`return { batchItemFailures: [{ itemIdentifier: "j1" }] }`:          retry,
+		`m.ack(); return { batchItemFailures: [{ itemIdentifier: "j1" }] }`: ack,
 	} {
 		p := inProcess(t)
 		p.instance = isolations()["instance"]
@@ -196,6 +199,90 @@ func TestMessages(t *testing.T) {
 		}
 		if !slices.Equal(p.verdicts, []wire.Verdict{want}) {
 			t.Errorf("%s: got verdicts %v, want %v", source, p.verdicts, want)
+		}
+	}
+}
+
+// aBatch is a batch of three jobs.
+const aBatch = `{"queue":"mail","messages":[
+	{"id":"j1","created_at_ms":1,"attempt":1,"body":{"n":1}},
+	{"id":"j2","created_at_ms":2,"attempt":2,"body":"two"},
+	{"id":"j3","created_at_ms":3,"attempt":3,"body":null}]}`
+
+// TestBatches: each message of a batch has its own verdict, and failures that name no message
+// are refused.
+func TestBatches(t *testing.T) {
+	t.Parallel()
+	const ok, failed = `[]`, `ResultInvalid`
+	for source, want := range map[string]struct{ verdicts, outcome string }{
+		`b.messages[1].ack(); b.retryAll({ delaySeconds: 2 })`:                                                 {`1+ 0-2000 2-2000`, ok},
+		`b.messages[2].retry(); b.ackAll()`:                                                                    {`2-1 0+ 1+`, ok},
+		`throw new Error("all")`:                                                                               {``, "Exception"},
+		`b.messages[0].ack(); throw new Error("rest")`:                                                         {`0+`, "Exception"},
+		`return { batchItemFailures: [{ itemIdentifier: "j3" }] }`:                                             {`2-1`, ok},
+		`b.messages[2].ack(); return { batchItemFailures: b.messages.map((m) => ({ itemIdentifier: m.id })) }`: {`2+ 0-1 1-1`, ok},
+		`return { batchItemFailures: null }`:                                                                   {``, ok},
+		`return { batchItemFailures: [] }`:                                                                     {``, ok},
+		`return { batchItemFailures: 1 }`:                                                                      {``, failed},
+		`return { batchItemFailures: [{ itemIdentifier: "j1" }, {}] }`:                                         {``, failed},
+		`return { batchItemFailures: [{ itemIdentifier: "" }] }`:                                               {``, failed},
+		`return { batchItemFailures: [{ itemIdentifier: new String("j1") }] }`:                                 {``, failed},
+		`return { batchItemFailures: ["j1"] }`:                                                                 {``, failed},
+		`return { batchItemFailures: "j1" }`:                                                                   {``, failed},
+		`return { batchItemFailures: new Array(1e9) }`:                                                         {``, failed},
+		`return { batchItemFailures: Array(5000).fill({ itemIdentifier: "j1" }) }`:                             {``, failed},
+		`return { get batchItemFailures() { throw new Error("getter") } }`:                                     {``, "Exception"},
+		`return { batchItemFailures: new Proxy([], { get() { throw new Error("p") } }) }`:                      {``, failed},
+		`return "ignored"`: {``, ok},
+		`if (JSON.stringify([b.queue, b.messages.map((m) => [m.id, m.attempts, m.timestamp.getTime(), m.body])]) !== '["mail",[["j1",1,1,{"n":1}],["j2",2,2,"two"],["j3",3,3,null]]]') throw new Error("shape")`: {``, ok},
+	} {
+		p := inProcess(t).source(`export default { fetch() {}, queue(b, env, c) { ` + source + ` } }`)
+		p.start(byQueue, "", aBatch, wire.FlagBatch)
+		o := p.finish()
+		var verdicts []string
+		for _, v := range p.verdicts {
+			text := strconv.Itoa(int(v.Message)) + "+"
+			if v.Kind == wire.VerdictRetry {
+				text = strconv.Itoa(int(v.Message)) + "-" + strconv.FormatInt(max(v.DelayMS, 1), 10)
+			}
+			verdicts = append(verdicts, text)
+		}
+		outcome := ok
+		if o.Outcome == wire.OutcomeError {
+			var e api.ActivationError
+			if err := json.Unmarshal(o.Body, &e); err != nil {
+				t.Errorf("%s: the error %s: %v", source, o.Body, err)
+			}
+			outcome = string(e.Type)
+		}
+		if got := strings.Join(verdicts, " "); got != want.verdicts || outcome != want.outcome {
+			t.Errorf("%s: got verdicts %q and outcome %s (%s), want %+v", source, got, outcome, o.Body, want)
+		}
+	}
+	for source, want := range map[string]string{
+		`export default () => 1`:        "one job at a time",
+		`export default { fetch() {} }`: "no method queue",
+	} {
+		p := inProcess(t).source(source)
+		p.start(byQueue, "", aBatch, wire.FlagBatch)
+		if o := p.finish(); o.Outcome != wire.OutcomeError || !strings.Contains(string(o.Body), want) {
+			t.Errorf("a batch for %s: got outcome %d (%s), want an error with %q", source, o.Outcome, o.Body, want)
+		}
+	}
+}
+
+// TestVerificationNamesHandlers: the answer to a verification is the list of the handlers.
+func TestVerificationNamesHandlers(t *testing.T) {
+	t.Parallel()
+	for source, want := range map[string]string{
+		`export default () => 1`:                            `["function"]`,
+		`export default { queue() {}, fetch() {} }`:         `["fetch","queue"]`,
+		`class A { scheduled() {} } export default new A()`: `["scheduled"]`,
+	} {
+		p := inProcess(t).source(source)
+		p.start(byAPI, "", "null", wire.FlagVerify)
+		if o := p.finish(); string(o.Body) != want {
+			t.Errorf("%s: got %s, want %s", source, o.Body, want)
 		}
 	}
 }

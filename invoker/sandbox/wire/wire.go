@@ -181,8 +181,11 @@ const (
 	FlagEarly uint8 = 1 << iota
 	// FlagStream: the parent takes a streamed answer.
 	FlagStream
-	// FlagVerify: the modules are evaluated, and no handler is called.
+	// FlagVerify: the modules are evaluated, and no handler is called. The value is a list of
+	// the handlers, HandlerFunction or the methods of the object.
 	FlagVerify
+	// FlagBatch: the event is an api.MessageBatch for the handler queue.
+	FlagBatch
 )
 
 // Outcome is how an activation ended in the child.

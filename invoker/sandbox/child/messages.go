@@ -1,0 +1,180 @@
+package child
+
+import (
+	"encoding/json"
+	"strconv"
+
+	"github.com/dop251/goja"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/invoker/sandbox/wire"
+)
+
+// messageBatch is the argument of the handler queue. The first call of ack and retry decides
+// about a message, be it one of the message or of the batch.
+type messageBatch struct {
+	activation *activation
+	positions  map[string]uint32 // by the ids of the messages
+	decided    []bool
+}
+
+// isBatch reports whether the event is a batch of jobs.
+func (a *activation) isBatch() bool { return a.head.Flags&wire.FlagBatch != 0 }
+
+// messageBatch makes the argument of queue: the batch of the event, or one of the single message
+// that the job of the activation is.
+func (r *realm) messageBatch(a *activation, event []byte) goja.Value {
+	var jobs api.MessageBatch
+	if a.isBatch() {
+		if err := json.Unmarshal(event, &jobs); err != nil {
+			panic(r.newError(api.CodeInternal, "the batch of jobs cannot be read"))
+		}
+	} else {
+		var job api.RunningJob
+		if err := json.Unmarshal(a.head.Job, &job); err != nil {
+			panic(r.newError(api.CodeInternal, "the description of the job cannot be read"))
+		}
+		jobs = api.MessageBatch{Queue: job.Queue, Messages: []api.QueueMessage{{ID: job.ID, CreatedAtMS: job.CreatedAtMS, Attempt: job.Attempt, Body: event}}}
+	}
+	b := &messageBatch{activation: a, positions: map[string]uint32{}, decided: make([]bool, len(jobs.Messages))}
+	a.batch = b
+	messages := make([]any, len(jobs.Messages))
+	for i := range jobs.Messages {
+		b.positions[jobs.Messages[i].ID] = uint32(i)
+		messages[i] = r.message(b, uint32(i), &jobs.Messages[i])
+	}
+	ackAll := func(goja.FunctionCall) goja.Value { return b.decideAll(wire.VerdictAck, -1) }
+	retryAll := func(call goja.FunctionCall) goja.Value {
+		return b.decideAll(wire.VerdictRetry, r.retryDelay(call.Argument(0)))
+	}
+	out := r.vm.NewObject()
+	r.setAll(out, []property{
+		{"queue", jobs.Queue}, {"messages", r.vm.NewArray(messages...)},
+		{"ackAll", r.newFunction("ackAll", 0, ackAll)}, {"retryAll", r.newFunction("retryAll", 0, retryAll)},
+	})
+	return out
+}
+
+// message makes the object of a message.
+func (r *realm) message(b *messageBatch, position uint32, m *api.QueueMessage) goja.Value {
+	date, err := r.vm.New(orUndefined(r.vm.Get("Date")), r.vm.ToValue(m.CreatedAtMS))
+	must(err)
+	ack := func(goja.FunctionCall) goja.Value { return b.decide(position, wire.VerdictAck, -1) }
+	retry := func(call goja.FunctionCall) goja.Value {
+		return b.decide(position, wire.VerdictRetry, r.retryDelay(call.Argument(0)))
+	}
+	out := r.vm.NewObject()
+	r.setAll(out, []property{
+		{"id", m.ID}, {"timestamp", date}, {"body", r.parsed(m.Body)}, {"attempts", m.Attempt},
+		{"ack", r.newFunction("ack", 0, ack)}, {"retry", r.newFunction("retry", 0, retry)},
+	})
+	return out
+}
+
+// decide sends the verdict on a message, unless there was one.
+func (b *messageBatch) decide(position uint32, kind wire.VerdictKind, delayMS int64) goja.Value {
+	if !b.decided[position] {
+		b.decided[position] = true
+		b.activation.decide(wire.Verdict{Kind: kind, Message: position, DelayMS: delayMS})
+	}
+	return goja.Undefined()
+}
+
+func (b *messageBatch) decideAll(kind wire.VerdictKind, delayMS int64) goja.Value {
+	for i := range b.decided {
+		b.decide(uint32(i), kind, delayMS)
+	}
+	return goja.Undefined()
+}
+
+// errItemFailures refuses the result of queue whose failures name no messages of the batch.
+var errItemFailures = &refusedResult{
+	api.ErrResultInvalid, "batchItemFailures must be an array of objects whose itemIdentifier is the id of a message",
+}
+
+// itemFailures reads the messages to be retried from the result of the handler, as consumers of
+// Amazon SQS return them. null and an empty list are no failures; any other result is ignored.
+//
+//	{batchItemFailures: [{itemIdentifier: batch.messages[1].id}]}
+func (b *messageBatch) itemFailures(result goja.Value) error {
+	obj, ok := result.(*goja.Object)
+	if !ok {
+		return nil
+	}
+	var failed []uint32
+	refused := false
+	err := b.activation.realm.try(func() {
+		list := given(obj, "batchItemFailures")
+		if list == nil || goja.IsNull(list) {
+			return
+		}
+		items, ok := list.(*goja.Object)
+		if !ok || items.ClassName() != "Array" {
+			refused = true
+			return
+		}
+		length := items.Get("length").ToInteger()
+		for i := int64(0); i < length && !refused; i++ {
+			position, known := b.position(items.Get(strconv.FormatInt(i, 10)))
+			failed = append(failed, position)
+			refused = !known || len(failed) > api.MaxFetchJobs
+		}
+	})
+	switch {
+	case err != nil:
+		return err
+	case refused:
+		return errItemFailures
+	}
+	for _, position := range failed {
+		b.decide(position, wire.VerdictRetry, -1)
+	}
+	return nil
+}
+
+// position returns the position of the message that an item names.
+func (b *messageBatch) position(item goja.Value) (position uint32, known bool) {
+	obj, ok := item.(*goja.Object)
+	if !ok {
+		return 0, false
+	}
+	id := given(obj, "itemIdentifier")
+	if id == nil {
+		return 0, false
+	}
+	if _, ok := id.(goja.String); !ok {
+		return 0, false
+	}
+	position, known = b.positions[id.String()]
+	return position, known
+}
+
+// decide sends a verdict on a job of the activation. It does nothing once the activation has
+// ended.
+func (a *activation) decide(v wire.Verdict) {
+	r := a.realm
+	if !r.effect() || r.act != a {
+		return
+	}
+	if err := a.server.link.send(func(dst []byte) ([]byte, error) { return wire.AppendVerdict(dst, v) }); err != nil {
+		panic(r.newError(api.CodeInternal, "the host cannot be reached"))
+	}
+}
+
+// retryDelay reads the options of retry: {delaySeconds}, from 0 to 43,200 (12 hours). It returns
+// milliseconds, -1 if there is none.
+func (r *realm) retryDelay(options goja.Value) int64 {
+	obj, ok := options.(*goja.Object)
+	if !ok {
+		return -1
+	}
+	v := given(obj, "delaySeconds")
+	if v == nil {
+		return -1
+	}
+	seconds := v.ToFloat()
+	if !(seconds >= 0 && seconds <= api.MaxMessageRetryMS/1000) {
+		panic(r.newNamedError("RangeError", "retry: delaySeconds must be from 0 to 43200"))
+	}
+	return int64(seconds * 1000)
+}
