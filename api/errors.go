@@ -75,6 +75,10 @@ const (
 	CodeBindingExists   Code = "CS_WORKER_EXISTS"
 	CodeBindingLimit    Code = "CS_WORKER_LIMIT_CONFLICT"
 
+	CodeTriggerNotFound Code = "CS_TRIGGER_NOT_FOUND"
+	CodeTriggerExists   Code = "CS_TRIGGER_EXISTS"
+	CodeTriggerLimit    Code = "CS_TRIGGER_LIMIT_CONFLICT"
+
 	CodeSecretNotFound   Code = "CS_SECRET_NOT_FOUND"
 	CodeSecretLimit      Code = "CS_SECRET_LIMIT_CONFLICT"
 	CodeSecretKeyMissing Code = "CS_SECRET_KEY_MISSING"

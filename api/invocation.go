@@ -60,9 +60,21 @@ type Invocation struct {
 	// CheckResult returns why a result is malformed, nil if it is not: the activation
 	// ends as ErrResultInvalid with that text. It may be nil.
 	CheckResult func(result json.RawMessage) error
+	// Messages is the number of jobs that a queue trigger's invocation handles, 0 for none. Of
+	// one job, Event is the payload and Job is set; of more, Event is a MessageBatch.
+	Messages int
+	Job      *InvokedJob
 	// Callers are the activations that wait for this one by cs.invoke, outermost
 	// first.
 	Callers []Caller
+}
+
+// InvokedJob is the single job that an invocation of a queue trigger handles. Update receives
+// its progress and its checkpoints, of which one is nil; a higher order is later.
+type InvokedJob struct {
+	RunningJob
+	Checkpoint json.RawMessage
+	Update     func(order int64, progress *JobProgress, checkpoint json.RawMessage)
 }
 
 // Limits of calls by cs.invoke. MaxInvokesAtOnce also bounds the results that are kept
@@ -106,10 +118,14 @@ const (
 //
 // If Stream is not nil, the activation still produces its answer, and Activation.Result is
 // empty. The caller reads the stream to its end, or ends the ctx of Invoke.
+//
+// Verdicts has what the handler decided about each of the Invocation's Messages; it is nil if
+// the handler decided nothing.
 type Outcome struct {
 	Activation Activation
 	Replayed   bool
 	Stream     Stream
+	Verdicts   []MessageVerdict
 }
 
 // Stream is an answer that is still produced.

@@ -352,7 +352,7 @@ func (e *execution) finish(ctx context.Context, result sandbox.Result) (*api.Out
 		return nil, err
 	}
 	i.ended(current, took, e.began.Add(took), i.traceID(ctx))
-	return &api.Outcome{Activation: current.Activation}, nil
+	return &api.Outcome{Activation: current.Activation, Verdicts: result.Verdicts}, nil
 }
 
 // scope is the Scope of one attempt's host calls, and the secrets that its logs and its
@@ -396,9 +396,14 @@ func (i *Invoker) call(inv *api.Invocation, res *resolution, rec *activations.Re
 		sc.Secrets = sc.secrets
 	}
 	logs.secrets = sc.secrets
+	head := invokeHead(inv, rec)
+	if inv.Messages > 0 {
+		handles(inv, &head, sc)
+	}
 	return sandbox.Call{
-		Head:     invokeHead(inv, rec),
+		Head:     head,
 		Event:    inv.Event,
+		Messages: inv.Messages,
 		Deadline: deadline,
 		Early:    inv.Early,
 		Stream:   inv.Early && inv.Stream,

@@ -272,12 +272,15 @@ func (i *Invoker) onChange(c storage.Change) {
 	switch c.Kind {
 	case storage.ChangeFunction:
 		i.resolver.invalidate(c.Tenant, c.Namespace, c.Function)
+	case storage.ChangeTrigger:
+		i.worker.triggers.readSoon()
 	case storage.ChangeCancel:
 		i.running.cancel(c.Tenant, c.ActivationID)
 	case storage.ChangeSecret:
 		i.vault.Changed(c)
 	case storage.ChangeResubscribed:
 		i.resolver.invalidateAll()
+		i.worker.triggers.readSoon()
 		i.vault.Changed(c)
 	}
 }

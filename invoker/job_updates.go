@@ -24,10 +24,20 @@ const maxUpdateBytes = 4 << 20
 //	cs.job.progress(10)   order 1, served second: dropped, 2 > 1
 //	cs.job.progress(20)   order 2, served first: kept
 func (w *worker) join(j *leasedJob, call *sandbox.Call, s *hostcall.Scope) {
-	call.Head.Job = mustJSON(api.RunningJob{ID: j.job.ID, Queue: j.queue.Queue, Attempt: j.job.Attempt, MaxAttempts: j.job.MaxAttempts, CreatedAtMS: j.job.CreatedAtMS})
+	call.Head.Job = mustJSON(j.running())
 	call.Head.Checkpoint = j.job.Checkpoint
+	s.UpdateJob = w.updates(j)
+}
+
+// running returns the job as its function sees it.
+func (j *leasedJob) running() api.RunningJob {
+	return api.RunningJob{ID: j.job.ID, Queue: j.queue.Queue, Attempt: j.job.Attempt, MaxAttempts: j.job.MaxAttempts, CreatedAtMS: j.job.CreatedAtMS}
+}
+
+// updates returns the function that takes updates of j.
+func (w *worker) updates(j *leasedJob) func(order int64, u hostcall.JobUpdate) {
 	var progress, checkpoint int64 // the order of the last update of each
-	s.UpdateJob = func(order int64, u hostcall.JobUpdate) {
+	return func(order int64, u hostcall.JobUpdate) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if u.Progress != nil && order > progress {

@@ -17,8 +17,9 @@ import (
 // leasedJob is a job that this worker holds, from take to done. One goroutine runs it
 // (serve); the renewing goroutine reads it and may end its ctx.
 type leasedJob struct {
-	job   api.FetchedJob
-	queue queue.FunctionQueue
+	job    api.FetchedJob
+	queue  queue.FunctionQueue
+	counts bool // false for the jobs of a batch but the first
 	// ctx ends, with errLeaseLost, when another worker has the job or it is cancelled.
 	ctx  context.Context
 	lose context.CancelCauseFunc
@@ -61,6 +62,7 @@ func (w *worker) renew(ctx context.Context, settled <-chan struct{}) {
 		case <-tick.C:
 		}
 		w.renewDue(ctx, w.dueLeases(), w.renewTenant)
+		w.renewPlaces(ctx)
 	}
 }
 

@@ -90,7 +90,7 @@ func (w *worker) acquire(ctx context.Context, j *leasedJob, inv *api.Invocation)
 		return res, a, err
 	}
 	program := i.program(inv, res)
-	w.learn(j.queue, program, res.Version.Config.MaxConcurrency)
+	w.learn(j.queue, program, &res.Version)
 	release, err := i.limits.acquire(ctx, program.Key, res.Version.Config.MaxConcurrency)
 	if err != nil {
 		return res, a, err

@@ -3,6 +3,7 @@ package invoker
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -78,6 +79,10 @@ type worker struct {
 	queues map[queue.FunctionQueue]*queueState
 	jobs   map[*leasedJob]struct{} // leased to this worker
 	busy   int                     // of those, how many have, or wait for, a slot
+	held   int                     // as jobs, but a batch counts as one
+	places map[*place]struct{}     // those of triggers with a concurrency limit
+
+	triggers *triggerIndex
 }
 
 // newWorker makes the worker of i; 0 slots stand for the default, one for each sandbox
@@ -89,6 +94,7 @@ func newWorker(i *Invoker, slots int) *worker {
 	return &worker{
 		i: i, id: "invoker-" + uuid.NewString(), slots: slots, metrics: newWorkerMetrics(), wake: make(chan struct{}, 1),
 		ready: map[queue.FunctionQueue]struct{}{}, queues: map[queue.FunctionQueue]*queueState{}, jobs: map[*leasedJob]struct{}{},
+		places: map[*place]struct{}{}, triggers: newTriggerIndex(i.store),
 	}
 }
 
@@ -100,7 +106,12 @@ func (i *Invoker) Work(ctx context.Context) {
 		return
 	}
 	w := i.worker
-	defer i.broker.OnReady(w.markReady)()
+	defer i.broker.OnReady(w.noticed)()
+	following, stop := context.WithCancel(ctx)
+	var follow sync.WaitGroup
+	defer follow.Wait()
+	defer stop()
+	follow.Go(func() { w.followTriggers(following) })
 	// Leases are held until the last job is settled.
 	settled := make(chan struct{})
 	var renewing, running sync.WaitGroup
@@ -162,8 +173,12 @@ func (w *worker) round(ctx context.Context, running *sync.WaitGroup, poll bool) 
 		if soonest > 0 {
 			again = min(again, time.Duration(max(0, soonest-now))*time.Millisecond)
 		}
+		pending, err := w.i.broker.Pending(ctx, w.triggers.queues())
+		if err != nil {
+			return again, false, err
+		}
 		w.mu.Lock()
-		for _, q := range queues {
+		for _, q := range slices.Concat(queues, pending) {
 			w.ready[q] = struct{}{}
 		}
 		w.mu.Unlock()
@@ -188,9 +203,10 @@ func (w *worker) visit(ctx context.Context, running *sync.WaitGroup, q queue.Fun
 	if room == 0 {
 		return false, blockedPoll, nil // it stays ready
 	}
-	w.mu.Lock()
-	delete(w.ready, q) // a notice from now on enters it again
-	w.mu.Unlock()
+	if !q.OfFunction() {
+		return w.visitTriggered(ctx, running, q, room)
+	}
+	w.unmarkReady(q) // a notice from now on enters it again
 	// A take that is interrupted would leave leases that no worker renews.
 	got, err := w.i.broker.Take(context.WithoutCancel(ctx), q, w.id, room, leaseTime)
 	if err != nil {
@@ -199,7 +215,7 @@ func (w *worker) visit(ctx context.Context, running *sync.WaitGroup, q queue.Fun
 	}
 	w.noteTaken(q, &got)
 	for k := range got.Jobs {
-		j := w.take(ctx, q, got.Jobs[k])
+		j := w.take(ctx, q, got.Jobs[k], true)
 		running.Go(func() { w.serve(j) })
 	}
 	after = readyPoll
@@ -216,6 +232,13 @@ func (w *worker) markReady(q queue.FunctionQueue) {
 	w.ready[q] = struct{}{}
 	w.mu.Unlock()
 	w.poke()
+}
+
+// unmarkReady removes a queue from those that may have work.
+func (w *worker) unmarkReady(q queue.FunctionQueue) {
+	w.mu.Lock()
+	delete(w.ready, q)
+	w.mu.Unlock()
 }
 
 // poke begins the next round of dispatch, if it waits. The channel holds one token, which
@@ -247,9 +270,14 @@ type queueState struct {
 	key      string // of the version's sandbox.Program
 	memoryMB int    // the version's memory limit
 	atOnce   int    // the version's concurrency limit
+	batches  bool   // the version's handler takes batches
 	active   int    // jobs that have a slot or wait for one
 	withSlot int    // of these, the jobs that have one
 	more     bool   // jobs wait until one of those has ended
+
+	// Of a queue with a trigger: since when jobs wait for a full batch, zero if none do, and
+	// when they may be counted again.
+	since, countAt time.Time
 }
 
 // maxQueueStates bounds the states of queues without a running job. Beyond it they are
@@ -284,7 +312,7 @@ func (w *worker) room(q queue.FunctionQueue) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s := w.state(q)
-	free := min(w.slots-w.busy, 2*w.slots-len(w.jobs), takeMost)
+	free := min(w.slots-w.busy, 2*w.slots-w.held, takeMost)
 	if !s.learned {
 		if s.active > 0 {
 			return 0
@@ -299,11 +327,12 @@ func (w *worker) room(q queue.FunctionQueue) int {
 
 // learn keeps the limits of the version that a queue's job runs. The first time, it begins
 // a round, which may then take more than one job.
-func (w *worker) learn(q queue.FunctionQueue, program *sandbox.Program, atOnce int) {
+func (w *worker) learn(q queue.FunctionQueue, program *sandbox.Program, version *api.Version) {
 	w.mu.Lock()
 	s := w.state(q)
 	fresh := !s.learned
-	s.learned, s.key, s.memoryMB, s.atOnce = true, program.Key, program.MemoryMB, atOnce
+	s.learned, s.key, s.memoryMB, s.atOnce = true, program.Key, program.MemoryMB, version.Config.MaxConcurrency
+	s.batches = slices.Contains(version.Handlers, api.HandlerQueue)
 	w.mu.Unlock()
 	if fresh {
 		w.poke()
@@ -322,16 +351,19 @@ func (w *worker) noteTaken(q queue.FunctionQueue, got *queue.Taken) {
 }
 
 // take adds a job to those of the worker, before its goroutine begins: from here on its
-// lease is renewed.
-func (w *worker) take(ctx context.Context, q queue.FunctionQueue, job api.FetchedJob) *leasedJob {
-	j := &leasedJob{job: job, queue: q, expiresMS: job.LeaseExpiresMS}
+// lease is renewed. Of a batch, only the first job counts as one that needs a slot.
+func (w *worker) take(ctx context.Context, q queue.FunctionQueue, job api.FetchedJob, counts bool) *leasedJob {
+	j := &leasedJob{job: job, queue: q, expiresMS: job.LeaseExpiresMS, counts: counts, released: !counts}
 	// The run outlives ctx, and ends when its lease is lost.
 	j.ctx, j.lose = context.WithCancelCause(context.WithoutCancel(ctx))
 	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.jobs[j] = struct{}{}
-	w.busy++
-	w.state(q).active++
-	w.mu.Unlock()
+	if counts {
+		w.busy++
+		w.held++
+		w.state(q).active++
+	}
 	return j
 }
 
@@ -339,9 +371,12 @@ func (w *worker) take(ctx context.Context, q queue.FunctionQueue, job api.Fetche
 // not count it twice.
 func (w *worker) slotTaken(j *leasedJob) {
 	w.mu.Lock()
+	defer w.mu.Unlock()
+	if j.hasSlot { // of an earlier job of its batch
+		return
+	}
 	j.hasSlot = true
 	w.state(j.queue).withSlot++
-	w.mu.Unlock()
 }
 
 // releaseSlot notes that a job needs its slot no more, so that the next may be taken. It
@@ -372,8 +407,11 @@ func (w *worker) done(j *leasedJob) {
 	w.releaseSlot(j)
 	j.lose(nil)
 	w.mu.Lock()
+	defer w.mu.Unlock()
 	delete(w.jobs, j)
-	w.mu.Unlock()
+	if j.counts {
+		w.held--
+	}
 }
 
 // leasedJobs returns the number of leased jobs.

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -12,8 +13,12 @@ import (
 	"github.com/codesous/sous/storage"
 )
 
-// FunctionQueue identifies an fn queue, which only the platform's own workers serve.
+// FunctionQueue identifies a queue whose jobs invoke functions: an fn queue, which only the
+// platform's own workers serve, or a queue with a trigger.
 type FunctionQueue struct{ Tenant, Namespace, Queue string }
+
+// OfFunction reports whether f is an fn queue.
+func (f FunctionQueue) OfFunction() bool { return jobstore.IsFunctionQueue(f.Queue) }
 
 func (f FunctionQueue) key() jobstore.Queue {
 	return jobstore.Queue{Tenant: f.Tenant, Namespace: f.Namespace, Name: f.Queue}
@@ -28,9 +33,9 @@ func functionQueue(q jobstore.Queue) FunctionQueue {
 // free, and Take removes it. A queue that is not in the sets has no job that may start, unless a
 // crash came between an enqueue and its mark, which the sweeper finds (repair.KindReady).
 
-// OnReady calls notified for every fn queue that gets work, in this process or another, until
-// stop is called. Notices of other processes may be lost, so callers must also poll Ready.
-// notified must not block.
+// OnReady calls notified for every queue that gets work, in this process or another, until
+// stop is called. Notices of other processes may be lost, so callers must also poll Ready and
+// Pending. notified must not block.
 func (b *Broker) OnReady(notified func(FunctionQueue)) (stop func()) {
 	return b.notifier.Watch(func(q jobstore.Queue) { notified(functionQueue(q)) })
 }
@@ -86,6 +91,62 @@ func (b *Broker) Ready(ctx context.Context, now int64) (queues []FunctionQueue, 
 	return queues, soonest, nil
 }
 
+// Pending returns those of queues that have pending jobs. It costs a command for each tenant, and
+// one more for each queue of a tenant with work. Errors: CodeStoreUnavailable.
+func (b *Broker) Pending(ctx context.Context, queues []FunctionQueue) ([]FunctionQueue, error) {
+	byTenant := map[string][]FunctionQueue{}
+	for _, q := range queues {
+		byTenant[q.Tenant] = append(byTenant[q.Tenant], q)
+	}
+	var out []FunctionQueue
+	for _, list := range byTenant {
+		for part := range slices.Chunk(list, readyPage) {
+			var keys []string
+			for _, q := range part {
+				keys = append(keys, b.jobs.Sets(q.key(), api.JobPending)...)
+			}
+			n, err := b.rdb.Exists(ctx, keys...).Result() // an empty set does not exist
+			if err != nil {
+				return nil, jobstore.Failure(ctx, "read queues", err)
+			}
+			if n == 0 {
+				continue
+			}
+			counts, err := b.PendingCounts(ctx, part)
+			if err != nil {
+				return nil, err
+			}
+			for i, q := range part {
+				if counts[i] > 0 {
+					out = append(out, q)
+				}
+			}
+		}
+	}
+	return out, nil
+}
+
+// PendingCounts returns the number of pending jobs of each queue. Errors: CodeStoreUnavailable.
+func (b *Broker) PendingCounts(ctx context.Context, queues []FunctionQueue) ([]int64, error) {
+	pipe := b.rdb.Pipeline()
+	sizes := make([][]*redis.IntCmd, len(queues))
+	for i, q := range queues {
+		for _, key := range b.jobs.Sets(q.key(), api.JobPending) {
+			sizes[i] = append(sizes[i], pipe.ZCard(ctx, key))
+		}
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, jobstore.Failure(ctx, "count pending jobs", err)
+	}
+	out := make([]int64, len(queues))
+	for i := range sizes {
+		for _, size := range sizes[i] {
+			out[i] += size.Val()
+		}
+	}
+	return out, nil
+}
+
 // Taken is the result of Take. Without jobs, the other fields tell the dispatcher when to look
 // again: soon, after a while, or when it is notified.
 type Taken struct {
@@ -99,7 +160,7 @@ type Taken struct {
 	Held bool
 }
 
-// Take claims up to count jobs of an fn queue under leases. A queue without jobs that may
+// Take claims up to count jobs of a queue under leases. An fn queue without jobs that may
 // start leaves the ready set and is then read once more, because a job that was enqueued in
 // between would otherwise not be noticed. Errors: CodeStoreUnavailable, ctx's.
 //

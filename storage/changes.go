@@ -15,6 +15,8 @@ const (
 	ChangeCancel = "cancel"
 	// ChangeBinding: the Cadence worker binding was made, changed or deleted.
 	ChangeBinding = "binding"
+	// ChangeTrigger: a queue trigger of the namespace was made, changed or deleted.
+	ChangeTrigger = "trigger"
 	// ChangeSecret: the secret was made, changed or deleted.
 	ChangeSecret = "secret"
 	// ChangeKey: the API key was revoked.

@@ -42,6 +42,10 @@ func (Keys) ActivationSweeps() string { return "cs:sweep:act" }
 // worker binding.
 func (Keys) BindingNamespaces() string { return "cs:cadence:namespaces" }
 
+// TriggerNamespaces is the set of the namespaces, each as t/ns, that have ever had a queue
+// trigger.
+func (Keys) TriggerNamespaces() string { return "cs:trigger:namespaces" }
+
 // DocumentChangesChannel carries the namespaces of documents, each as t/install/ns, that
 // were written to.
 func (Keys) DocumentChangesChannel() string { return "cs:doc:changes" }
@@ -180,6 +184,17 @@ func (k Keys) Binding(p BindingPath) BindingKeys {
 // BindingIndex is the set of a namespace's worker bindings.
 func (k Keys) BindingIndex(t, ns string) string {
 	return "cs:cadence:" + k.tenant(t) + ":" + ns + ":workers:index"
+}
+
+// Triggers is the hash of a namespace's queue triggers, by queue.
+func (k Keys) Triggers(t, ns string) string {
+	return "cs:trigger:" + k.tenant(t) + ":" + ns + ":queues"
+}
+
+// TriggerSlots is the set of the slots that a queue's trigger holds, each by the time at which it
+// ends.
+func (k Keys) TriggerSlots(t, ns, queue string) string {
+	return "cs:trigger:" + k.tenant(t) + ":" + ns + ":slots:" + queue
 }
 
 // BindingKeys is the prefix of a worker binding's keys.

@@ -88,6 +88,9 @@ var statuses = map[api.Code]int{
 	api.CodeBindingNotFound: http.StatusNotFound,
 	api.CodeBindingExists:   http.StatusConflict,
 	api.CodeBindingLimit:    http.StatusConflict,
+	api.CodeTriggerNotFound: http.StatusNotFound,
+	api.CodeTriggerExists:   http.StatusConflict,
+	api.CodeTriggerLimit:    http.StatusConflict,
 
 	api.CodeSecretNotFound:   http.StatusNotFound,
 	api.CodeSecretLimit:      http.StatusConflict,

@@ -13,18 +13,18 @@ import (
 var roles = map[string][]Action{
 	api.RoleAdmin: {"*"},
 	api.RoleDeveloper: {
-		"cs:function:*", "cs:schedule:*", "cs:cadence:worker:*", "cs:job:*", "cs:queue:*", "cs:batch:*", WorkerRead, "cs:task:*",
+		"cs:function:*", "cs:schedule:*", "cs:trigger:*", "cs:cadence:worker:*", "cs:job:*", "cs:queue:*", "cs:batch:*", WorkerRead, "cs:task:*",
 		"cs:storage:*", "cs:secret:*", "cs:activation:*", TenantRead,
 	},
 	api.RoleOperator: {
-		FunctionRead, FunctionInvoke, AliasSet, "cs:schedule:*", "cs:cadence:worker:*", "cs:job:*", "cs:queue:*",
+		FunctionRead, FunctionInvoke, AliasSet, "cs:schedule:*", "cs:trigger:*", "cs:cadence:worker:*", "cs:job:*", "cs:queue:*",
 		BatchRead, WorkerRead, TaskRead, TaskCancel, StorageRead, "cs:secret:read", ActivationRead, ActivationCancel,
 		AuditRead, TenantRead,
 	},
 	api.RoleInvoker: {FunctionInvoke, JobEnqueue, JobRead, ActivationRead, TenantRead},
 	api.RoleWorker:  {JobEnqueue, JobRead, JobFetch, JobSettle, TaskCreate, TaskRead, TaskWork},
 	api.RoleViewer: {
-		FunctionRead, ScheduleRead, BindingRead, JobRead, QueueRead,
+		FunctionRead, ScheduleRead, TriggerRead, BindingRead, JobRead, QueueRead,
 		BatchRead, WorkerRead, TaskRead, StorageRead, ActivationRead, TenantRead,
 	},
 }

@@ -1,15 +1,16 @@
 // Package triggers serves the resources that make functions run by themselves:
-// schedules (schedules.go) and Cadence worker bindings (bindings.go).
+// schedules (schedules.go), queue triggers (queues.go) and Cadence worker bindings (bindings.go).
 //
-// Both act later, without the caller. So the caller that creates or changes one becomes
+// All of them act later, without the caller. So the caller that creates or changes one becomes
 // its owner: its principal is stored with the record, its right to invoke is examined then
-// (maySchedule, mayBind), and runs have its principal. A key that is revoked later does not
+// (maySchedule, mayTrigger, mayBind), and runs have its principal. A key that is revoked later does not
 // stop them. A change that does nothing but disable the resource keeps the owner and needs
 // no right to invoke: a caller that may not run the functions may still stop them.
 package triggers
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/codesous/sous/api"
@@ -17,6 +18,7 @@ import (
 	"github.com/codesous/sous/scheduler"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/bindings"
+	"github.com/codesous/sous/storage/triggers"
 )
 
 // Schedules keeps and runs schedules. scheduler.Schedules implements it and documents the
@@ -37,20 +39,21 @@ type Engine interface {
 	Authorize(ctx context.Context, inv *api.Invocation) error
 }
 
-// API serves schedules and worker bindings. It is safe for concurrent use.
+// API serves schedules, queue triggers and worker bindings. It is safe for concurrent use.
 type API struct {
 	schedules Schedules
 	bindings  *bindings.Repository
+	queues    *triggers.Repository
 	engine    Engine
 	clock     func() time.Time
 }
 
-// New returns the API of schedules and of the bindings in a store. engine authorizes owners.
+// New returns the API of schedules, and of the triggers and bindings in a store. engine authorizes owners.
 func New(store *storage.Store, schedules Schedules, engine Engine, clock func() time.Time) *API {
-	return &API{schedules: schedules, bindings: bindings.New(store), engine: engine, clock: clock}
+	return &API{schedules: schedules, bindings: bindings.New(store), queues: triggers.New(store), engine: engine, clock: clock}
 }
 
 // Endpoints declares what the API serves.
 func (a *API) Endpoints() []rest.Endpoint {
-	return append(a.scheduleEndpoints(), a.bindingEndpoints()...)
+	return slices.Concat(a.scheduleEndpoints(), a.queueEndpoints(), a.bindingEndpoints())
 }

@@ -95,7 +95,7 @@ func (n *Notifier) Wait(queues []jobstore.Queue) (woken <-chan struct{}, done fu
 	}
 }
 
-// Watch calls notified for every fn queue that gets work, until stop is called. notified runs
+// Watch calls notified for every queue that gets work, until stop is called. notified runs
 // while the Notifier is locked: it must neither block nor call the Notifier.
 func (n *Notifier) Watch(notified func(jobstore.Queue)) (stop func()) {
 	n.mu.Lock()
@@ -143,10 +143,8 @@ func (n *Notifier) notify(q jobstore.Queue) {
 		default: // a token is there already
 		}
 	}
-	if jobstore.IsFunctionQueue(q.Name) {
-		for _, notified := range n.watches {
-			notified(q)
-		}
+	for _, notified := range n.watches {
+		notified(q)
 	}
 }
 
