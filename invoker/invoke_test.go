@@ -31,6 +31,8 @@ type bench struct {
 	engine *invoker.Invoker
 	broker *queue.Broker
 	tenant string
+	// handlers are those of the versions to be published, as a verification would find them.
+	handlers []string
 }
 
 const namespace = "default"
@@ -113,7 +115,7 @@ func (b *bench) publishIn(namespace, name string, tar []byte, digest string, con
 	}
 	v, _, err := storage.NewVersions(b.store).Publish(ctx, storage.Publish{
 		Tenant: b.tenant, Namespace: namespace, Function: name, DraftID: draft.DraftID,
-		SHA256: draft.SHA256, Bundle: tar, Config: config, Alias: "prod", NowMS: now,
+		SHA256: draft.SHA256, Bundle: tar, Config: config, Handlers: b.handlers, Alias: "prod", NowMS: now,
 	})
 	if err != nil {
 		b.t.Fatalf("Publish: %v", err)
