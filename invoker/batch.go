@@ -19,9 +19,9 @@ import (
 type batch struct {
 	trigger *triggers.Found
 	jobs    []*leasedJob
-	lead    *leasedJob // the one that counts as having a slot
-	more    bool       // the slot is used again, for the job that comes next
-	place   *place     // nil without a concurrency limit
+	lead    *leasedJob     // the one that counts as having a slot
+	more    bool           // the slot is used again, for the job that comes next
+	slot    *triggers.Slot // nil without a concurrency limit
 }
 
 // serveBatch runs a batch and settles its jobs. It is the whole life of the batch's goroutine. A
@@ -31,9 +31,9 @@ func (w *worker) serveBatch(b *batch) {
 		for _, j := range b.jobs {
 			w.done(j)
 		}
-		if b.place != nil {
-			w.leavePlace(b.place)
-			w.markReady(b.lead.queue) // its next batch waits for the place
+		if b.slot != nil {
+			w.leaveSlot(b.slot)
+			w.markReady(b.lead.queue) // its next batch waits for the slot
 		}
 	}()
 	if err := w.i.enter(); err != nil {
@@ -229,8 +229,8 @@ func (w *worker) settleBatch(b *batch, judge func(position int, j *leasedJob) ve
 			w.metrics.attempts.WithLabelValues(attemptEnded).Inc()
 		}
 	}
-	refused := w.ackAll(b, acks)
-	if fails = append(fails, refused...); len(fails) == 0 {
+	fails = append(fails, w.ackAll(b, acks)...)
+	if len(fails) == 0 {
 		return
 	}
 	w.settleJob(b.jobs[0], func(ctx context.Context) error {

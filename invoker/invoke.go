@@ -13,7 +13,9 @@ import (
 	"github.com/codesous/sous/invoker/hostcall"
 	"github.com/codesous/sous/invoker/sandbox"
 	"github.com/codesous/sous/invoker/sandbox/wire"
+	"github.com/codesous/sous/invoker/slots"
 	"github.com/codesous/sous/invoker/vault"
+	"github.com/codesous/sous/invoker/visibility"
 	"github.com/codesous/sous/storage/activations"
 )
 
@@ -105,9 +107,9 @@ func (i *Invoker) leave() {
 // acquireSlot takes a slot under the version's concurrency limit.
 func (i *Invoker) acquireSlot(ctx context.Context, inv *api.Invocation, program *sandbox.Program, limit int) (release func(), err error) {
 	if inv.WaitForSlot {
-		return i.limits.await(ctx, program.Key, limit)
+		return i.limits.Await(ctx, program.Key, limit)
 	}
-	return i.limits.acquire(ctx, program.Key, limit)
+	return i.limits.Acquire(ctx, program.Key, limit)
 }
 
 // acquireSandbox takes a sandbox for program. An invocation with WaitForSlot asks
@@ -118,7 +120,7 @@ func (i *Invoker) acquireSandbox(ctx context.Context, inv *api.Invocation, progr
 		if !inv.WaitForSlot || api.ErrorCode(err) != api.CodeCapacityLimit {
 			return box, err
 		}
-		if err := sleep.For(ctx, retryInterval); err != nil {
+		if err := sleep.For(ctx, slots.RetryInterval); err != nil {
 			return nil, err
 		}
 	}
@@ -197,7 +199,7 @@ func (i *Invoker) execute(ctx context.Context, inv *api.Invocation, res *resolut
 	e.logs = i.logsOf(rec)
 	if !derived {
 		// The id is random: no other call can hold it, so the record can wait.
-		e.visible = newVisibility(func() error { return i.recorder.start(ctx, rec) })
+		e.visible = visibility.New(func() error { return i.recorder.start(ctx, rec) })
 		e.logs.ready = e.visible.Ensure
 	}
 	if inv.Started != nil {
@@ -249,7 +251,7 @@ type execution struct {
 	rec     *activations.Record
 	begin   int64
 	logs    *logSink
-	visible *visibility // nil for a derived id, whose record exists
+	visible *visibility.Visibility // nil for a derived id, whose record exists
 	scope   *scope
 
 	streamed  bool                 // the answer was streamed, so there is no result to check

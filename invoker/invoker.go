@@ -42,7 +42,9 @@ import (
 	"github.com/codesous/sous/api/bundle"
 	"github.com/codesous/sous/invoker/hostcall"
 	"github.com/codesous/sous/invoker/sandbox"
+	"github.com/codesous/sous/invoker/slots"
 	"github.com/codesous/sous/invoker/vault"
+	"github.com/codesous/sous/metrics"
 	"github.com/codesous/sous/queue"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/activations"
@@ -104,7 +106,7 @@ type Invoker struct {
 	broker      *queue.Broker
 	worker      *worker
 	resolver    *resolver
-	limits      *limits
+	limits      *slots.Limits
 	host        hostCalls
 	recorder    *recorder
 	running     *running
@@ -160,10 +162,10 @@ func New(ctx context.Context, store *storage.Store, pool *sandbox.Pool, broker *
 		broker:      broker,
 		aborted:     make(chan struct{}),
 		resolver:    res,
-		limits:      newLimits(),
+		limits:      slots.New(),
 		recorder:    newRecorder(life, records, cfg.Logger),
 		running:     newRunning(),
-		metrics:     newEngineMetrics(maxSeries),
+		metrics:     newEngineMetrics(metrics.MaxSeries),
 		tracer:      tracing.New(cfg.Tracer, "invoker"),
 		logger:      cfg.Logger,
 		observer:    cfg.Observer,
@@ -273,14 +275,14 @@ func (i *Invoker) onChange(c storage.Change) {
 	case storage.ChangeFunction:
 		i.resolver.invalidate(c.Tenant, c.Namespace, c.Function)
 	case storage.ChangeTrigger:
-		i.worker.triggers.readSoon()
+		i.worker.triggers.ReadSoon()
 	case storage.ChangeCancel:
 		i.running.cancel(c.Tenant, c.ActivationID)
 	case storage.ChangeSecret:
 		i.vault.Changed(c)
 	case storage.ChangeResubscribed:
 		i.resolver.invalidateAll()
-		i.worker.triggers.readSoon()
+		i.worker.triggers.ReadSoon()
 		i.vault.Changed(c)
 	}
 }

@@ -62,7 +62,9 @@ func (w *worker) renew(ctx context.Context, settled <-chan struct{}) {
 		case <-tick.C:
 		}
 		w.renewDue(ctx, w.dueLeases(), w.renewTenant)
-		w.renewPlaces(ctx)
+		if err := w.shared.Renew(ctx); err != nil {
+			w.i.logger.Warn("slots of queue triggers were not renewed", zap.Error(err))
+		}
 	}
 }
 

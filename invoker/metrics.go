@@ -23,8 +23,8 @@ type engineMetrics struct {
 	replays        prometheus.Counter
 	inFlight       prometheus.Gauge
 
-	ended   *series[endedKey, endedSeries]
-	refused *series[refusedKey, prometheus.Counter]
+	ended   *metrics.Series[endedKey, endedSeries]
+	refused *metrics.Series[refusedKey, prometheus.Counter]
 }
 
 // endedKey is the label set of an activation that ended.
@@ -95,10 +95,10 @@ func newEngineMetrics(most int) *engineMetrics {
 			Help: "Invocations that run, or wait for a concurrency slot or a sandbox.",
 		}),
 	}
-	m.ended = newSeries(most, m.openEnded, m.closeEnded, func(k endedKey) endedKey {
+	m.ended = metrics.NewSeries(most, m.openEnded, m.closeEnded, func(k endedKey) endedKey {
 		return endedKey{metrics.Other, metrics.Other, metrics.Other, 0, k.trigger, k.status}
 	})
-	m.refused = newSeries(most, m.openRefused, m.closeRefused, otherRefused)
+	m.refused = metrics.NewSeries(most, m.openRefused, m.closeRefused, otherRefused)
 	return m
 }
 
@@ -135,7 +135,7 @@ func otherRefused(k refusedKey) refusedKey {
 
 // end counts an activation that ended at now and took so long, from its slot to its end.
 func (m *engineMetrics) end(rec *activations.Record, took time.Duration, now time.Time) {
-	s := m.ended.get(endedKey{rec.Tenant, rec.Namespace, rec.Function, rec.Ref.Version, rec.Trigger.Type, rec.Status}, now)
+	s := m.ended.Get(endedKey{rec.Tenant, rec.Namespace, rec.Function, rec.Ref.Version, rec.Trigger.Type, rec.Status}, now)
 	s.calls.Inc()
 	s.seconds.Add(took.Seconds())
 	s.durations.Observe(took.Seconds())
@@ -148,7 +148,7 @@ func (m *engineMetrics) refuse(inv *api.Invocation, found bool, err error) error
 	if !found {
 		key = otherRefused(key)
 	}
-	m.refused.get(key, time.Now()).Inc()
+	m.refused.Get(key, time.Now()).Inc()
 	return err
 }
 

@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/invoker/visibility"
 	"github.com/codesous/sous/storage/activations"
 )
 
@@ -85,7 +86,7 @@ func (r *recorder) claim(ctx context.Context, rec *activations.Record) (existing
 // If final itself stands, it is returned with its complete result, also if the stored one is
 // truncated (see activations.TruncateResult). running and final must not be changed after the
 // call: the background writes use them.
-func (r *recorder) finish(ctx context.Context, running, final *activations.Record, logs *logSink, visible *visibility) (*activations.Record, error) {
+func (r *recorder) finish(ctx context.Context, running, final *activations.Record, logs *logSink, visible *visibility.Visibility) (*activations.Record, error) {
 	ctx = context.WithoutCancel(ctx)
 	// A log of several chunks is written before the terminal record, so the running
 	// record has to be there first: log chunks without a record would belong to nothing.
@@ -93,7 +94,7 @@ func (r *recorder) finish(ctx context.Context, running, final *activations.Recor
 	if !one {
 		_ = visible.Ensure(ctx) // end returns its error
 	}
-	begun, err := visible.end()
+	begun, err := visible.End()
 	if begun && err == nil {
 		current, err := r.try(ctx, final, logs)
 		if err != nil {

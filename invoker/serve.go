@@ -91,7 +91,7 @@ func (w *worker) acquire(ctx context.Context, j *leasedJob, inv *api.Invocation)
 	}
 	program := i.program(inv, res)
 	w.learn(j.queue, program, &res.Version)
-	release, err := i.limits.acquire(ctx, program.Key, res.Version.Config.MaxConcurrency)
+	release, err := i.limits.Acquire(ctx, program.Key, res.Version.Config.MaxConcurrency)
 	if err != nil {
 		return res, a, err
 	}

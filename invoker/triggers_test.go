@@ -212,10 +212,10 @@ func TestTriggerStops(t *testing.T) {
 	if err := triggers.New(b.store).Delete(t.Context(), b.tenant, namespace, "mail", nil); err != nil {
 		t.Fatalf("Delete: %v", err)
 	}
-	b.trigger("nobody", api.NewQueueTrigger{})
+	b.trigger("missing", api.NewQueueTrigger{})
 	ids := b.mail("3")
 	b.inState(api.JobDead, ids)
-	if j := b.job(ids[0]); !strings.HasPrefix(j.Errors[0].Error, "Refused: ") || !strings.Contains(j.Errors[0].Error, "nobody") {
+	if j := b.job(ids[0]); !strings.HasPrefix(j.Errors[0].Error, "Refused: ") || !strings.Contains(j.Errors[0].Error, "missing") {
 		t.Errorf("got the errors %+v, want that the function does not exist", j.Errors)
 	}
 }

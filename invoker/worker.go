@@ -14,6 +14,7 @@ import (
 	"github.com/codesous/sous/api/sleep"
 	"github.com/codesous/sous/invoker/sandbox"
 	"github.com/codesous/sous/queue"
+	"github.com/codesous/sous/storage/triggers"
 )
 
 // The times of the worker.
@@ -80,9 +81,9 @@ type worker struct {
 	jobs   map[*leasedJob]struct{} // leased to this worker
 	busy   int                     // of those, how many have, or wait for, a slot
 	held   int                     // as jobs, but a batch counts as one
-	places map[*place]struct{}     // those of triggers with a concurrency limit
 
-	triggers *triggerIndex
+	triggers *triggers.Index
+	shared   *triggers.Slots // of triggers with a concurrency limit
 }
 
 // newWorker makes the worker of i; 0 slots stand for the default, one for each sandbox
@@ -94,7 +95,7 @@ func newWorker(i *Invoker, slots int) *worker {
 	return &worker{
 		i: i, id: "invoker-" + uuid.NewString(), slots: slots, metrics: newWorkerMetrics(), wake: make(chan struct{}, 1),
 		ready: map[queue.FunctionQueue]struct{}{}, queues: map[queue.FunctionQueue]*queueState{}, jobs: map[*leasedJob]struct{}{},
-		places: map[*place]struct{}{}, triggers: newTriggerIndex(i.store),
+		triggers: triggers.NewIndex(triggers.New(i.store)), shared: triggers.NewSlots(triggers.New(i.store), i.store.NowMS),
 	}
 }
 
@@ -111,7 +112,7 @@ func (i *Invoker) Work(ctx context.Context) {
 	var follow sync.WaitGroup
 	defer follow.Wait()
 	defer stop()
-	follow.Go(func() { w.followTriggers(following) })
+	follow.Go(func() { w.triggers.Follow(following, w.triggerChanged, i.logger) })
 	// Leases are held until the last job is settled.
 	settled := make(chan struct{})
 	var renewing, running sync.WaitGroup
@@ -173,7 +174,7 @@ func (w *worker) round(ctx context.Context, running *sync.WaitGroup, poll bool) 
 		if soonest > 0 {
 			again = min(again, time.Duration(max(0, soonest-now))*time.Millisecond)
 		}
-		pending, err := w.i.broker.Pending(ctx, w.triggers.queues())
+		pending, err := w.i.broker.Pending(ctx, w.triggered())
 		if err != nil {
 			return again, false, err
 		}
@@ -321,7 +322,7 @@ func (w *worker) room(q queue.FunctionQueue) int {
 	}
 	coming := s.active - s.withSlot
 	return max(0, min(free,
-		s.atOnce-w.i.limits.used(s.key)-coming,
+		s.atOnce-w.i.limits.Used(s.key)-coming,
 		w.i.pool.Room(s.key, s.memoryMB)-coming))
 }
 
@@ -367,7 +368,7 @@ func (w *worker) take(ctx context.Context, q queue.FunctionQueue, job api.Fetche
 	return j
 }
 
-// slotTaken notes that a job has its slot: limits.used counts it from now on, so room must
+// slotTaken notes that a job has its slot: limits.Used counts it from now on, so room must
 // not count it twice.
 func (w *worker) slotTaken(j *leasedJob) {
 	w.mu.Lock()

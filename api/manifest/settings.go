@@ -25,9 +25,25 @@ type Settings struct {
 	Aliases []string `json:"aliases"`
 	// Schedules invoke the function. They have no target: it is the function.
 	Schedules []api.NewSchedule `json:"schedules"`
+	// Triggers invoke the function, too.
+	Triggers Triggers `json:"triggers"`
 	// Config has the fields of a publish request's config that the file names. null returns
 	// one to its default.
 	Config map[string]json.RawMessage `json:"-"`
+}
+
+// Triggers are the queues whose jobs invoke the function.
+type Triggers struct {
+	Queues []QueueTrigger `json:"queues"`
+}
+
+// QueueTrigger is a queue trigger without its function.
+type QueueTrigger struct {
+	Queue       string `json:"queue"`
+	BatchSize   int    `json:"batch_size,omitempty"`
+	WindowMS    int64  `json:"window_ms,omitempty"`
+	Concurrency int    `json:"concurrency,omitempty"`
+	Enabled     *bool  `json:"enabled,omitempty"`
 }
 
 //go:embed settings.schema.json

@@ -16,11 +16,11 @@ type verdicts struct {
 
 // verdict keeps the decision of a frame. Errors: wire.ErrFrame for one that must not come.
 func (r *run) verdict(payload []byte) error {
-	v, err := wire.ParseVerdict(payload)
-	if err != nil {
+	var v wire.Verdict
+	if _, err := wire.ParseMessage(payload, &v); err != nil {
 		return err
 	}
-	if v.Kind == wire.VerdictNoRetry {
+	if v.NoRetry {
 		r.decided.noRetry = true
 		return nil
 	}
@@ -28,7 +28,7 @@ func (r *run) verdict(payload []byte) error {
 	if count == 0 && len(r.call.Head.Job) > 0 {
 		count = 1
 	}
-	if int64(v.Message) >= int64(count) || v.DelayMS < -1 || v.DelayMS > api.MaxMessageRetryMS {
+	if v.Message < 0 || v.Message >= count || v.Acked == v.Retried || v.DelayMS < -1 || v.DelayMS > api.MaxMessageRetryMS {
 		return wire.ErrFrame
 	}
 	if r.decided.messages == nil {
@@ -38,8 +38,8 @@ func (r *run) verdict(payload []byte) error {
 	if m.Acked || m.Retried {
 		return wire.ErrFrame
 	}
-	m.Acked, m.Retried = v.Kind == wire.VerdictAck, v.Kind == wire.VerdictRetry
-	if v.DelayMS >= 0 {
+	m.Acked, m.Retried = v.Acked, v.Retried
+	if v.Retried && v.DelayMS >= 0 {
 		m.DelayMS = &v.DelayMS
 	}
 	return nil

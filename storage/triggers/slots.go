@@ -2,38 +2,103 @@ package triggers
 
 import (
 	"context"
+	"sync"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 // scriptSlot is the name of its file in package lua.
 const scriptSlot = "trigger_slot.lua"
 
-// SlotTime is how long a slot is held unless it is renewed.
-const SlotTime = 10 * time.Second
+// slotTime is how long a slot is held unless it is renewed.
+const slotTime = 10 * time.Second
 
-// Slot is one of the places in which the activations of a trigger run, over all replicas. A
-// replica that dies loses its slots after SlotTime.
+// Slots are the slots that a replica holds. A trigger with a concurrency limit has that many, over
+// all replicas, and each of its activations runs in one. A replica that dies loses its slots after
+// slotTime. Slots is safe for concurrent use.
+type Slots struct {
+	repository *Repository
+	clock      func() int64 // Unix milliseconds
+
+	mu   sync.Mutex
+	held map[*Slot]struct{}
+}
+
+// Slot is one slot of a trigger.
 type Slot struct {
-	Tenant, Namespace, Queue string
-	Name                     string // unique
+	key    string
+	name   string // unique
+	count  int    // of the trigger
+	endsMS int64  // under Slots.mu
 }
 
-// Hold takes or renews a slot of count. It reports whether the caller has it.
-// CodeStoreUnavailable.
-func (r *Repository) Hold(ctx context.Context, slot Slot, count int, nowMS int64) (bool, error) {
-	reply, err := r.slot(ctx, slot, count, nowMS)
-	return reply == 1, err
+// NewSlots returns the slots of a replica, none. clock returns Unix milliseconds.
+func NewSlots(r *Repository, clock func() int64) *Slots {
+	return &Slots{repository: r, clock: clock, held: map[*Slot]struct{}{}}
 }
 
-// Leave frees a slot. CodeStoreUnavailable.
-func (r *Repository) Leave(ctx context.Context, slot Slot) error {
-	_, err := r.slot(ctx, slot, 0, 0)
+// Enter takes a slot of a trigger, nil if all are taken. CodeStoreUnavailable.
+func (s *Slots) Enter(ctx context.Context, t *Found) (*Slot, error) {
+	slot := &Slot{key: s.repository.s.Keys().TriggerSlots(t.Tenant, t.Namespace, t.Queue), name: uuid.NewString(), count: t.Concurrency}
+	now := s.clock()
+	reply, err := s.repository.slot(ctx, slot, slot.count, now)
+	if err != nil || reply == 0 {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	slot.endsMS = now + slotTime.Milliseconds()
+	s.held[slot] = struct{}{}
+	return slot, nil
+}
+
+// Leave frees a slot. If the store does not answer (CodeStoreUnavailable), the slot ends by
+// itself.
+func (s *Slots) Leave(ctx context.Context, slot *Slot) error {
+	s.mu.Lock()
+	delete(s.held, slot)
+	s.mu.Unlock()
+	_, err := s.repository.slot(ctx, slot, 0, 0)
 	return err
 }
 
-func (r *Repository) slot(ctx context.Context, slot Slot, count int, nowMS int64) (int64, error) {
-	reply, err := r.s.Script(ctx, scriptSlot, []string{r.s.Keys().TriggerSlots(slot.Tenant, slot.Namespace, slot.Queue)},
-		slot.Name, count, nowMS, nowMS+SlotTime.Milliseconds(), 2*SlotTime.Milliseconds())
+// Renew renews the slots that end within half of their time. A slot that was lost, because the
+// store did not answer, is taken again if there is room; the activation in it goes on.
+// CodeStoreUnavailable: some were not renewed, and the next call tries again.
+func (s *Slots) Renew(ctx context.Context) error {
+	now := s.clock()
+	var due []*Slot
+	s.mu.Lock()
+	for slot := range s.held {
+		if slot.endsMS < now+slotTime.Milliseconds()/2 {
+			due = append(due, slot)
+		}
+	}
+	s.mu.Unlock()
+	for _, slot := range due {
+		if _, err := s.repository.slot(ctx, slot, slot.count, now); err != nil {
+			return err
+		}
+		s.mu.Lock()
+		slot.endsMS = now + slotTime.Milliseconds()
+		_, still := s.held[slot]
+		s.mu.Unlock()
+		if still {
+			continue
+		}
+		if _, err := s.repository.slot(ctx, slot, 0, 0); err != nil { // it was left meanwhile
+			return err
+		}
+	}
+	return nil
+}
+
+// slot takes or renews one of count slots, or leaves it if count is 0. The reply is 0 if all are
+// taken.
+func (r *Repository) slot(ctx context.Context, slot *Slot, count int, nowMS int64) (int64, error) {
+	reply, err := r.s.Script(ctx, scriptSlot, []string{slot.key},
+		slot.name, count, nowMS, nowMS+slotTime.Milliseconds(), 2*slotTime.Milliseconds())
 	if err != nil {
 		return 0, err
 	}

@@ -134,7 +134,7 @@ func (r *realm) scheduledEvent(a *activation, trigger api.Trigger, event []byte)
 	noRetry := func(goja.FunctionCall) goja.Value {
 		if !decided {
 			decided = true
-			a.decide(wire.Verdict{Kind: wire.VerdictNoRetry})
+			a.decide(wire.Verdict{NoRetry: true})
 		}
 		return goja.Undefined()
 	}

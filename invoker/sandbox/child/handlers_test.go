@@ -158,7 +158,7 @@ func TestNoRetry(t *testing.T) {
 			p.source(`export default { async scheduled(e, env, c) { ` + source + ` } }`)
 			var verdicts []wire.Verdict
 			if want.noRetry {
-				verdicts = []wire.Verdict{{Kind: wire.VerdictNoRetry}}
+				verdicts = []wire.Verdict{{NoRetry: true}}
 			}
 			for i := range 2 {
 				p.verdicts = nil
@@ -174,8 +174,8 @@ func TestNoRetry(t *testing.T) {
 // TestMessages: the first call of ack and retry decides.
 func TestMessages(t *testing.T) {
 	t.Parallel()
-	ack := wire.Verdict{Kind: wire.VerdictAck, DelayMS: -1}
-	retry, retryAfter := wire.Verdict{Kind: wire.VerdictRetry, DelayMS: -1}, wire.Verdict{Kind: wire.VerdictRetry, DelayMS: 1500}
+	ack := wire.Verdict{Acked: true}
+	retry, retryAfter := wire.Verdict{Retried: true, DelayMS: -1}, wire.Verdict{Retried: true, DelayMS: 1500}
 	for source, want := range map[string]wire.Verdict{
 		`m.retry({ delaySeconds: 1.5 })`:                                    retryAfter,
 		`m.retry()`:                                                         retry,
@@ -241,9 +241,9 @@ func TestBatches(t *testing.T) {
 		o := p.finish()
 		var verdicts []string
 		for _, v := range p.verdicts {
-			text := strconv.Itoa(int(v.Message)) + "+"
-			if v.Kind == wire.VerdictRetry {
-				text = strconv.Itoa(int(v.Message)) + "-" + strconv.FormatInt(max(v.DelayMS, 1), 10)
+			text := strconv.Itoa(v.Message) + "+"
+			if v.Retried {
+				text = strconv.Itoa(v.Message) + "-" + strconv.FormatInt(max(v.DelayMS, 1), 10)
 			}
 			verdicts = append(verdicts, text)
 		}

@@ -198,9 +198,9 @@ func (p *parent) finish() outcome {
 				p.write(wire.AppendHostReply(nil, *reply))
 			}
 		case wire.KindVerdict:
-			v, err := wire.ParseVerdict(payload)
-			if err != nil {
-				p.t.Fatalf("wire.ParseVerdict: %v", err)
+			var v wire.Verdict
+			if _, err := wire.ParseMessage(payload, &v); err != nil {
+				p.t.Fatalf("wire.ParseMessage: %v", err)
 			}
 			p.verdicts = append(p.verdicts, v)
 		case wire.KindAbandon:

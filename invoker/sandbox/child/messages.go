@@ -14,7 +14,7 @@ import (
 // about a message, be it one of the message or of the batch.
 type messageBatch struct {
 	activation *activation
-	positions  map[string]uint32 // by the ids of the messages
+	positions  map[string]int // by the ids of the messages
 	decided    []bool
 }
 
@@ -36,16 +36,16 @@ func (r *realm) messageBatch(a *activation, event []byte) goja.Value {
 		}
 		jobs = api.MessageBatch{Queue: job.Queue, Messages: []api.QueueMessage{{ID: job.ID, CreatedAtMS: job.CreatedAtMS, Attempt: job.Attempt, Body: event}}}
 	}
-	b := &messageBatch{activation: a, positions: map[string]uint32{}, decided: make([]bool, len(jobs.Messages))}
+	b := &messageBatch{activation: a, positions: map[string]int{}, decided: make([]bool, len(jobs.Messages))}
 	a.batch = b
 	messages := make([]any, len(jobs.Messages))
 	for i := range jobs.Messages {
-		b.positions[jobs.Messages[i].ID] = uint32(i)
-		messages[i] = r.message(b, uint32(i), &jobs.Messages[i])
+		b.positions[jobs.Messages[i].ID] = i
+		messages[i] = r.message(b, i, &jobs.Messages[i])
 	}
-	ackAll := func(goja.FunctionCall) goja.Value { return b.decideAll(wire.VerdictAck, -1) }
+	ackAll := func(goja.FunctionCall) goja.Value { return b.decideAll(wire.Verdict{Acked: true}) }
 	retryAll := func(call goja.FunctionCall) goja.Value {
-		return b.decideAll(wire.VerdictRetry, r.retryDelay(call.Argument(0)))
+		return b.decideAll(wire.Verdict{Retried: true, DelayMS: r.retryDelay(call.Argument(0))})
 	}
 	out := r.vm.NewObject()
 	r.setAll(out, []property{
@@ -56,12 +56,12 @@ func (r *realm) messageBatch(a *activation, event []byte) goja.Value {
 }
 
 // message makes the object of a message.
-func (r *realm) message(b *messageBatch, position uint32, m *api.QueueMessage) goja.Value {
+func (r *realm) message(b *messageBatch, position int, m *api.QueueMessage) goja.Value {
 	date, err := r.vm.New(orUndefined(r.vm.Get("Date")), r.vm.ToValue(m.CreatedAtMS))
 	must(err)
-	ack := func(goja.FunctionCall) goja.Value { return b.decide(position, wire.VerdictAck, -1) }
+	ack := func(goja.FunctionCall) goja.Value { return b.decide(wire.Verdict{Message: position, Acked: true}) }
 	retry := func(call goja.FunctionCall) goja.Value {
-		return b.decide(position, wire.VerdictRetry, r.retryDelay(call.Argument(0)))
+		return b.decide(wire.Verdict{Message: position, Retried: true, DelayMS: r.retryDelay(call.Argument(0))})
 	}
 	out := r.vm.NewObject()
 	r.setAll(out, []property{
@@ -72,17 +72,19 @@ func (r *realm) message(b *messageBatch, position uint32, m *api.QueueMessage) g
 }
 
 // decide sends the verdict on a message, unless there was one.
-func (b *messageBatch) decide(position uint32, kind wire.VerdictKind, delayMS int64) goja.Value {
-	if !b.decided[position] {
-		b.decided[position] = true
-		b.activation.decide(wire.Verdict{Kind: kind, Message: position, DelayMS: delayMS})
+func (b *messageBatch) decide(v wire.Verdict) goja.Value {
+	if !b.decided[v.Message] {
+		b.decided[v.Message] = true
+		b.activation.decide(v)
 	}
 	return goja.Undefined()
 }
 
-func (b *messageBatch) decideAll(kind wire.VerdictKind, delayMS int64) goja.Value {
+// decideAll sends the verdict on each message without one.
+func (b *messageBatch) decideAll(v wire.Verdict) goja.Value {
 	for i := range b.decided {
-		b.decide(uint32(i), kind, delayMS)
+		v.Message = i
+		b.decide(v)
 	}
 	return goja.Undefined()
 }
@@ -101,7 +103,7 @@ func (b *messageBatch) itemFailures(result goja.Value) error {
 	if !ok {
 		return nil
 	}
-	var failed []uint32
+	var failed []int
 	refused := false
 	err := b.activation.realm.try(func() {
 		list := given(obj, "batchItemFailures")
@@ -127,13 +129,13 @@ func (b *messageBatch) itemFailures(result goja.Value) error {
 		return errItemFailures
 	}
 	for _, position := range failed {
-		b.decide(position, wire.VerdictRetry, -1)
+		b.decide(wire.Verdict{Message: position, Retried: true, DelayMS: -1})
 	}
 	return nil
 }
 
 // position returns the position of the message that an item names.
-func (b *messageBatch) position(item goja.Value) (position uint32, known bool) {
+func (b *messageBatch) position(item goja.Value) (position int, known bool) {
 	obj, ok := item.(*goja.Object)
 	if !ok {
 		return 0, false
@@ -156,7 +158,7 @@ func (a *activation) decide(v wire.Verdict) {
 	if !r.effect() || r.act != a {
 		return
 	}
-	if err := a.server.link.send(func(dst []byte) ([]byte, error) { return wire.AppendVerdict(dst, v) }); err != nil {
+	if err := a.server.link.send(func(dst []byte) ([]byte, error) { return wire.AppendMessage(dst, wire.KindVerdict, v, nil) }); err != nil {
 		panic(r.newError(api.CodeInternal, "the host cannot be reached"))
 	}
 }

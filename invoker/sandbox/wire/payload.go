@@ -7,7 +7,7 @@ import (
 )
 
 // AppendMessage appends a frame of a JSON head and a blob (Hello, Assign, Ready,
-// Refused).
+// Refused, Verdict).
 func AppendMessage(dst []byte, kind Kind, head any, blob []byte) ([]byte, error) {
 	dst, at := begin(dst, kind)
 	j, err := json.Marshal(head)

@@ -40,6 +40,8 @@ type deployed struct {
 	Changes []change `json:"changes"`
 	// Schedules are the names of the schedules that were created or changed.
 	Schedules []string `json:"schedules,omitempty"`
+	// Triggers are the queues whose triggers were created or changed.
+	Triggers []string `json:"triggers,omitempty"`
 	// Bundle is nil if the folder was uploaded as it is.
 	Bundle   *bundleJSON `json:"bundle,omitempty"`
 	needsKey bool
@@ -198,9 +200,13 @@ func (p *plan) run(ctx context.Context, t *command.Target) (deployed, error) {
 	if err != nil {
 		return deployed{}, fmt.Errorf("version %d is published, but: %w", version.Version, err)
 	}
+	triggers, err := applyTriggers(ctx, t, p.name, p.aliases[0], p.triggers)
+	if err != nil {
+		return deployed{}, fmt.Errorf("version %d is published, but: %w", version.Version, err)
+	}
 	return deployed{
 		Function: p.name, Version: version.Version, Alias: p.aliases[0], aliases: p.aliases, SHA256: version.SHA256,
-		Created: version.Created, URL: fn.WebURL(api.Ref{Alias: p.aliases[0]}), Changes: p.changes, Schedules: schedules,
+		Created: version.Created, URL: fn.WebURL(api.Ref{Alias: p.aliases[0]}), Changes: p.changes, Schedules: schedules, Triggers: triggers,
 		needsKey: t.HasKey && !opensEndpoint(p.config),
 	}, nil
 }

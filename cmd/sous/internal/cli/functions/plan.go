@@ -24,6 +24,7 @@ type plan struct {
 	tar       []byte
 	config    json.RawMessage
 	schedules []api.NewSchedule
+	triggers  manifest.Triggers
 	bundled   *bundler.Bundle // nil if the folder is uploaded as it is
 	changes   []change
 	now       *running // nil if nothing runs
@@ -63,7 +64,7 @@ func (a commands) plan(ctx context.Context, t *command.Target, d deployment) (*p
 	if err != nil {
 		return nil, err
 	}
-	p := &plan{schedules: settings.Schedules, unverified: d.unverified}
+	p := &plan{schedules: settings.Schedules, triggers: settings.Triggers, unverified: d.unverified}
 	p.name, p.aliases, err = d.names(settings)
 	if err != nil {
 		return nil, err

@@ -67,7 +67,7 @@ these are the files of its folder, without node_modules.`,
 // pull writes the version that ref names to folder.
 func (a commands) pull(ctx context.Context, t *command.Target, fn *client.Function, name string, ref api.Ref, folder string, force bool) error {
 	var now *running
-	var schedules []api.NewSchedule
+	var by triggered
 	err := a.Working("fetching "+name, func() error {
 		detail, err := fn.Get(ctx)
 		if err != nil {
@@ -85,13 +85,17 @@ func (a commands) pull(ctx context.Context, t *command.Target, fn *client.Functi
 		if err != nil {
 			return err
 		}
-		schedules, err = schedulesOf(ctx, t, name)
+		by.schedules, err = schedulesOf(ctx, t, name)
+		if err != nil {
+			return err
+		}
+		by.triggers, err = triggersOf(ctx, t, name)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	files, err := now.folder(name, ref, schedules)
+	files, err := now.folder(name, ref, by)
 	if err != nil {
 		return err
 	}
@@ -102,8 +106,14 @@ func (a commands) pull(ctx context.Context, t *command.Target, fn *client.Functi
 	return a.Print(out, fmt.Sprintf("wrote version %d of %s to %s: %d files\n", out.Version, name, folder, len(files)))
 }
 
+// triggered is what invokes a function.
+type triggered struct {
+	schedules []api.NewSchedule
+	triggers  manifest.Triggers
+}
+
 // folder returns the files of a folder whose deployment is the version.
-func (r *running) folder(name string, ref api.Ref, schedules []api.NewSchedule) (map[string][]byte, error) {
+func (r *running) folder(name string, ref api.Ref, by triggered) (map[string][]byte, error) {
 	sources, _, err := sourcesOf(r.files)
 	if err != nil {
 		return nil, err
@@ -123,8 +133,11 @@ func (r *running) folder(name string, ref api.Ref, schedules []api.NewSchedule) 
 	if len(limits) > 0 {
 		settings["limits"] = limits
 	}
-	if len(schedules) > 0 {
-		settings["schedules"] = schedules
+	if len(by.schedules) > 0 {
+		settings["schedules"] = by.schedules
+	}
+	if len(by.triggers.Queues) > 0 {
+		settings["triggers"] = by.triggers
 	}
 	raw, err := json.MarshalIndent(settings, "", "  ")
 	if err != nil {

@@ -1,4 +1,5 @@
-// Package jobs holds the commands about jobs, queues, batches, tasks and workers.
+// Package jobs holds the commands about jobs, queues and their triggers, batches, tasks and
+// workers.
 //
 //	sous job     job.go             enqueue, get, list
 //	             job_transition.go  retry, cancel, approve, reject, hold, move, delete
@@ -7,6 +8,7 @@
 //	sous batch   batch.go
 //	sous task    task.go
 //	sous worker  worker.go
+//	sous trigger trigger.go
 //
 // Queues and batches belong to a namespace; jobs and tasks have ids that are unique in the
 // tenant. So a command about a job by its id ignores --namespace, and one about a queue does
@@ -26,5 +28,5 @@ type commands struct{ *command.App }
 // Commands returns the commands about jobs, queues, batches, tasks and workers.
 func Commands(a *command.App) []*cobra.Command {
 	c := commands{a}
-	return []*cobra.Command{c.jobCommand(), c.queueCommand(), c.batchCommand(), c.taskCommand(), c.workerCommand()}
+	return []*cobra.Command{c.jobCommand(), c.queueCommand(), c.batchCommand(), c.taskCommand(), c.workerCommand(), c.triggerCommand()}
 }

@@ -1,4 +1,5 @@
-package invoker
+// Package slots hands out the slots in which the activations of a version run on a replica.
+package slots
 
 import (
 	"context"
@@ -18,7 +19,7 @@ const (
 	maxWait    = time.Second
 )
 
-// limits hands out the slots of each version on this replica.
+// Limits hands out the slots of each version on this replica. It is safe for concurrent use.
 //
 // A caller that finds no free slot queues behind the others of its version. A slot that
 // becomes free goes to the first waiter directly and never becomes visible as free, so
@@ -31,13 +32,13 @@ const (
 //
 // The bounds are those of one replica: a version with limit n runs at most n times on
 // each.
-type limits struct {
+type Limits struct {
 	mu       sync.Mutex
 	versions map[string]*versionLimit
 }
 
 // versionLimit counts the slots of one version. It exists while a slot is taken, so that
-// versions without calls use no memory. limits.mu guards its fields.
+// versions without calls use no memory. Limits.mu guards its fields.
 type versionLimit struct {
 	version string
 	limit   int
@@ -51,19 +52,20 @@ type versionLimit struct {
 }
 
 // waiter is a waiting caller. admitted receives exactly one value, true if it got a slot;
-// the channel has room for it, so the sender never blocks under limits.mu.
+// the channel has room for it, so the sender never blocks under Limits.mu.
 type waiter struct {
 	admitted chan bool
 	until    time.Time
 }
 
-func newLimits() *limits { return &limits{versions: make(map[string]*versionLimit)} }
+// New returns the slots of a replica.
+func New() *Limits { return &Limits{versions: make(map[string]*versionLimit)} }
 
-// acquire takes one of limit slots of a version, and waits for it for at most maxWait.
+// Acquire takes one of limit slots of a version, and waits for it for at most maxWait.
 // version is the sandbox.Program's key, tenant/namespace/function/version. limit is that of
 // the version, so all callers pass the same; the first of them sets it. release may be
 // called more than once, and must be called. Errors: CodeConcurrencyLimit, or ctx's own.
-func (l *limits) acquire(ctx context.Context, version string, limit int) (release func(), err error) {
+func (l *Limits) Acquire(ctx context.Context, version string, limit int) (release func(), err error) {
 	v, w, err := l.enter(version, limit)
 	if err != nil {
 		return nil, err
@@ -77,26 +79,26 @@ func (l *limits) acquire(ctx context.Context, version string, limit int) (releas
 	return func() { once.Do(func() { l.release(v) }) }, nil
 }
 
-// await takes a slot as acquire does, but waits for it until ctx ends.
+// Await takes a slot as Acquire does, but waits for it until ctx ends.
 // Errors: ctx's own.
-func (l *limits) await(ctx context.Context, version string, limit int) (release func(), err error) {
+func (l *Limits) Await(ctx context.Context, version string, limit int) (release func(), err error) {
 	for {
-		release, err = l.acquire(ctx, version, limit)
+		release, err = l.Acquire(ctx, version, limit)
 		if api.ErrorCode(err) != api.CodeConcurrencyLimit {
 			return release, err
 		}
 		// Too many waited, or this caller waited for maxWait: it queues again at the end.
-		if err := sleep.For(ctx, retryInterval); err != nil {
+		if err := sleep.For(ctx, RetryInterval); err != nil {
 			return nil, err
 		}
 	}
 }
 
-// retryInterval is the time after which a waiting invocation asks again.
-const retryInterval = 50 * time.Millisecond
+// RetryInterval is the time after which a waiting invocation asks again.
+const RetryInterval = 50 * time.Millisecond
 
-// used returns how many slots of a version are taken.
-func (l *limits) used(version string) int {
+// Used returns how many slots of a version are taken.
+func (l *Limits) Used(version string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if v := l.versions[version]; v != nil {
@@ -107,7 +109,7 @@ func (l *limits) used(version string) int {
 
 // enter takes a free slot (w is nil) or queues for one. Errors: CodeConcurrencyLimit
 // where maxWaiting callers wait.
-func (l *limits) enter(version string, limit int) (v *versionLimit, w *waiter, err error) {
+func (l *Limits) enter(version string, limit int) (v *versionLimit, w *waiter, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	v = l.versions[version]
@@ -130,7 +132,7 @@ func (l *limits) enter(version string, limit int) (v *versionLimit, w *waiter, e
 
 // wait returns nil once w has a slot. A ctx that ends at the same moment as a slot is
 // passed on returns ctx's error; quit then passes the slot to the next waiter.
-func (l *limits) wait(ctx context.Context, v *versionLimit, w *waiter) error {
+func (l *Limits) wait(ctx context.Context, v *versionLimit, w *waiter) error {
 	select {
 	case admitted := <-w.admitted:
 		if !admitted {
@@ -144,7 +146,7 @@ func (l *limits) wait(ctx context.Context, v *versionLimit, w *waiter) error {
 }
 
 // quit removes w from the waiters, or frees the slot that it got meanwhile.
-func (l *limits) quit(v *versionLimit, w *waiter) {
+func (l *Limits) quit(v *versionLimit, w *waiter) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if i := slices.Index(v.waiters, w); i >= 0 {
@@ -156,8 +158,8 @@ func (l *limits) quit(v *versionLimit, w *waiter) {
 	}
 }
 
-// release returns a slot. acquire wraps it, so that a second call does nothing.
-func (l *limits) release(v *versionLimit) {
+// release returns a slot. Acquire wraps it, so that a second call does nothing.
+func (l *Limits) release(v *versionLimit) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.pass(v)
@@ -166,7 +168,7 @@ func (l *limits) release(v *versionLimit) {
 // pass hands a slot to the first waiter: taken stays as it is, since the slot only changes
 // its owner. Without a waiter the slot becomes free, and the last free slot removes the
 // version's entry. The caller holds l.mu.
-func (l *limits) pass(v *versionLimit) {
+func (l *Limits) pass(v *versionLimit) {
 	if len(v.waiters) > 0 {
 		v.answerFirst(true)
 		return
@@ -181,14 +183,14 @@ func (l *limits) pass(v *versionLimit) {
 }
 
 // answerFirst sends the first waiter its answer, true for a slot, and removes it. The
-// caller holds limits.mu.
+// caller holds Limits.mu.
 func (v *versionLimit) answerFirst(admitted bool) {
 	v.waiters[0].admitted <- admitted
 	v.waiters = slices.Delete(v.waiters, 0, 1)
 }
 
 // arm makes expiry fire for the first waiter. The caller holds l.mu.
-func (l *limits) arm(v *versionLimit) {
+func (l *Limits) arm(v *versionLimit) {
 	if v.armed {
 		return
 	}
@@ -204,7 +206,7 @@ func (l *limits) arm(v *versionLimit) {
 // expire refuses the callers that have waited for maxWait, and sets the timer for the next.
 // It runs on the timer's goroutine. v may have left the table of versions by then; it has
 // no waiters in that case.
-func (l *limits) expire(v *versionLimit) {
+func (l *Limits) expire(v *versionLimit) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	v.armed = false

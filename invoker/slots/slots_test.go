@@ -1,4 +1,4 @@
-package invoker
+package slots
 
 import (
 	"context"
@@ -15,14 +15,14 @@ import (
 func TestLimitsHandOutPlaces(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := newLimits()
-		first, err := l.acquire(t.Context(), "v", 1)
+		l := New()
+		first, err := l.Acquire(t.Context(), "v", 1)
 		if err != nil {
-			t.Fatalf("l.acquire: %v", err)
+			t.Fatalf("l.Acquire: %v", err)
 		}
 		// The slot is never released: the second caller fails after the longest wait.
 		begin := time.Now()
-		_, err = l.acquire(t.Context(), "v", 1)
+		_, err = l.Acquire(t.Context(), "v", 1)
 		var coded *api.Error
 		if !errors.As(err, &coded) || coded.Code != api.CodeConcurrencyLimit || coded.RetryAfter == 0 {
 			t.Fatalf("second place of one: %v", err)
@@ -31,9 +31,9 @@ func TestLimitsHandOutPlaces(t *testing.T) {
 			t.Errorf("waited %s, want %s", waited, maxWait)
 		}
 		// Another version has slots of its own.
-		other, err := l.acquire(t.Context(), "w", 1)
+		other, err := l.Acquire(t.Context(), "w", 1)
 		if err != nil {
-			t.Fatalf("l.acquire: %v", err)
+			t.Fatalf("l.Acquire: %v", err)
 		}
 		other()
 		// A place given back, even twice, is one place.
@@ -42,11 +42,11 @@ func TestLimitsHandOutPlaces(t *testing.T) {
 			first()
 			first()
 		}()
-		second, err := l.acquire(t.Context(), "v", 1)
+		second, err := l.Acquire(t.Context(), "v", 1)
 		if err != nil {
 			t.Fatalf("after a release: %v", err)
 		}
-		if _, err := l.acquire(t.Context(), "v", 1); err == nil {
+		if _, err := l.Acquire(t.Context(), "v", 1); err == nil {
 			t.Error("a place that was released twice counts twice")
 		}
 		second()
@@ -59,23 +59,23 @@ func TestLimitsHandOutPlaces(t *testing.T) {
 func TestLimitsBoundTheLine(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := newLimits()
-		release, err := l.acquire(t.Context(), "v", 1)
+		l := New()
+		release, err := l.Acquire(t.Context(), "v", 1)
 		if err != nil {
-			t.Fatalf("l.acquire: %v", err)
+			t.Fatalf("l.Acquire: %v", err)
 		}
 		ctx, leave := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		for range maxWaiting {
 			wg.Go(func() {
-				if _, err := l.acquire(ctx, "v", 1); !errors.Is(err, context.Canceled) {
+				if _, err := l.Acquire(ctx, "v", 1); !errors.Is(err, context.Canceled) {
 					t.Errorf("a waiter whose caller left: %v", err)
 				}
 			})
 		}
 		synctest.Wait()
 		begin := time.Now()
-		if _, err := l.acquire(t.Context(), "v", 1); api.ErrorCode(err) != api.CodeConcurrencyLimit || time.Since(begin) != 0 {
+		if _, err := l.Acquire(t.Context(), "v", 1); api.ErrorCode(err) != api.CodeConcurrencyLimit || time.Since(begin) != 0 {
 			t.Errorf("one over the line: %v after %s, want a refusal at once", err, time.Since(begin))
 		}
 		leave()
@@ -92,17 +92,17 @@ func TestLimitsBoundTheLine(t *testing.T) {
 func TestLimitsKeepTheOrder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := newLimits()
-		release, err := l.acquire(t.Context(), "v", 1)
+		l := New()
+		release, err := l.Acquire(t.Context(), "v", 1)
 		if err != nil {
-			t.Fatalf("l.acquire: %v", err)
+			t.Fatalf("l.Acquire: %v", err)
 		}
 		var order []int
 		for i := range 4 {
 			ctx, leave := context.WithCancel(t.Context())
 			go func() {
 				defer leave()
-				release, err := l.acquire(ctx, "v", 1)
+				release, err := l.Acquire(ctx, "v", 1)
 				if err != nil {
 					return
 				}
@@ -127,17 +127,4 @@ func TestLimitsKeepTheOrder(t *testing.T) {
 			t.Errorf("%d gates outlive their users", len(l.versions))
 		}
 	})
-}
-
-// Work that begins after Close has stopped waiting is stopped too.
-func TestRunningStopsLatecomers(t *testing.T) {
-	t.Parallel()
-	r := newRunning()
-	r.cancelAll()
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	defer r.add("t_test00", "id", stop)()
-	if ctx.Err() == nil {
-		t.Error("an activation that came after cancelAll runs on")
-	}
 }

@@ -1,4 +1,5 @@
-package invoker
+// Package visibility decides when the record of a running activation is written.
+package visibility
 
 import (
 	"context"
@@ -9,9 +10,9 @@ import (
 // visibleAfter is how long an activation may run before its record is written.
 const visibleAfter = 25 * time.Millisecond
 
-// visibility decides when the running record of one activation is written: before the first
+// Visibility decides when the running record of one activation is written: before the first
 // host call that has an effect (see hostcall.Table.Call), or visibleAfter after the start.
-// An activation that ends before both is recorded once, as ended (see recorder.finish),
+// An activation that ends before both is recorded once, as ended (recorder.finish of package invoker),
 // which saves half of the store's work for a short call. Three calls, with the time since
 // the function was handed to its sandbox:
 //
@@ -27,9 +28,9 @@ const visibleAfter = 25 * time.Millisecond
 // the reasons.
 //
 // A chunk of logs that is written while the function runs waits for the record too
-// (logSink.ready). A nil visibility is that of an activation with a derived id, whose
+// (logSink.ready there). A nil Visibility is that of an activation with a derived id, whose
 // record was written before it began. The methods may be called concurrently.
-type visibility struct {
+type Visibility struct {
 	write func() error // stores the running record
 
 	mu    sync.Mutex
@@ -39,10 +40,10 @@ type visibility struct {
 	err   error         // of write; read it behind done
 }
 
-// newVisibility starts the clock of an activation that begins. write must not depend
+// New starts the clock of an activation that begins. write must not depend
 // on a caller's context: it may run when the caller is gone.
-func newVisibility(write func() error) *visibility {
-	v := &visibility{write: write}
+func New(write func() error) *Visibility {
+	v := &Visibility{write: write}
 	v.timer = time.AfterFunc(visibleAfter, func() { v.begin() })
 	return v
 }
@@ -51,7 +52,7 @@ func newVisibility(write func() error) *visibility {
 // it has ended; later calls return the same channel. done is nil if the activation ended
 // first. The write runs in a goroutine of its own, so that neither the clock nor a host
 // call whose ctx ends interrupts it.
-func (v *visibility) begin() (done <-chan struct{}) {
+func (v *Visibility) begin() (done <-chan struct{}) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.done == nil && !v.ended {
@@ -68,7 +69,7 @@ func (v *visibility) begin() (done <-chan struct{}) {
 // begun. A write that failed is not repeated: every later call of the activation gets its
 // error, and the end of the activation writes the record. Errors: those of the write,
 // ctx's, and context.Canceled if the activation ended without a running record.
-func (v *visibility) Ensure(ctx context.Context) error {
+func (v *Visibility) Ensure(ctx context.Context) error {
 	if v == nil {
 		return nil
 	}
@@ -84,10 +85,10 @@ func (v *visibility) Ensure(ctx context.Context) error {
 	}
 }
 
-// end stops the clock and reports whether a write of the running record was begun, with the
+// End stops the clock and reports whether a write of the running record was begun, with the
 // error of that write, which has returned. No write begins after end, so the caller knows
 // which of the two ways of recorder.finish is right.
-func (v *visibility) end() (begun bool, err error) {
+func (v *Visibility) End() (begun bool, err error) {
 	if v == nil {
 		return true, nil
 	}

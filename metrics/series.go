@@ -1,26 +1,24 @@
-package invoker
+package metrics
 
 import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/codesous/sous/metrics"
 )
 
-// Bounds of the label sets of a metric of functions, without those of metrics.Other, and
-// the time after which an idle one may be replaced. Ten thousand sets of invocations_total
+// MaxSeries bounds the label sets of a metric of functions, without those of Other, and
+// seriesIdle is the time after which an idle one may be replaced. Ten thousand sets of invocations_total
 // and invocation_seconds_total are 20,000 series for the scraper.
 const (
-	maxSeries  = 10_000
+	MaxSeries  = 10_000
 	seriesIdle = time.Hour
 	// searchInterval is the least time between two searches for idle ones.
 	searchInterval = time.Minute
 )
 
-// series keeps a value for each of a bounded number of keys. Without a bound, tenants
+// Series keeps a value for each of a bounded number of keys. Without a bound, tenants
 // could create label sets at will: every version of a function is one.
-type series[K comparable, V any] struct {
+type Series[K comparable, V any] struct {
 	most  int
 	open  func(K) V
 	close func(K)   // it is replaced by another
@@ -29,7 +27,7 @@ type series[K comparable, V any] struct {
 	mu    sync.RWMutex
 	kept  map[K]*seriesEntry[V]
 	next  int64 // when idle entries may be searched for again; Unix seconds
-	spare metrics.Memo[K, V]
+	spare Memo[K, V]
 }
 
 type seriesEntry[V any] struct {
@@ -37,14 +35,16 @@ type seriesEntry[V any] struct {
 	touched atomic.Int64 // Unix seconds
 }
 
-func newSeries[K comparable, V any](most int, open func(K) V, closing func(K), other func(K) K) *series[K, V] {
-	return &series[K, V]{most: most, open: open, close: closing, other: other, kept: map[K]*seriesEntry[V]{}}
+// NewSeries returns a Series of at most most values of open. closing is called for a key that
+// another one replaces.
+func NewSeries[K comparable, V any](most int, open func(K) V, closing func(K), other func(K) K) *Series[K, V] {
+	return &Series[K, V]{most: most, open: open, close: closing, other: other, kept: map[K]*seriesEntry[V]{}}
 }
 
-// get returns the value that counts for key at now: its own, or that of other(key) while
+// Get returns the value that counts for key at now: its own, or that of other(key) while
 // all entries are in use. A key that has an entry costs a read lock and, once a second, the
 // update of its time.
-func (s *series[K, V]) get(key K, now time.Time) V {
+func (s *Series[K, V]) Get(key K, now time.Time) V {
 	second := now.Unix()
 	s.mu.RLock()
 	entry := s.kept[key]
@@ -65,7 +65,7 @@ func (s *series[K, V]) get(key K, now time.Time) V {
 // admit makes an entry for key where there is room, or in place of an idle entry. The
 // search for idle entries walks over all of them under the lock, so it runs at most once in
 // searchInterval; in between, new keys count for other(key).
-func (s *series[K, V]) admit(key K, second int64) V {
+func (s *Series[K, V]) admit(key K, second int64) V {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if entry := s.kept[key]; entry != nil {

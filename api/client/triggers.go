@@ -1,0 +1,54 @@
+package client
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/codesous/sous/api"
+)
+
+// Triggers returns one page of the namespace's queue triggers, by queue.
+func (n *Namespace) Triggers(ctx context.Context, o PageOptions) (api.Page[api.QueueTrigger], error) {
+	var out api.Page[api.QueueTrigger]
+	_, err := n.tenant.c.call(ctx, &request{method: http.MethodGet, path: n.path("triggers"), query: o.query()}, nil, &out)
+	return out, err
+}
+
+// Trigger is the handle of the trigger of a queue.
+func (n *Namespace) Trigger(queue string) *Trigger { return &Trigger{n, queue} }
+
+// Trigger is the trigger of one queue of a namespace.
+type Trigger struct {
+	namespace *Namespace
+	queue     string
+}
+
+// call calls an operation of the trigger. A revision other than 0 is required of it.
+func (t *Trigger) call(ctx context.Context, method string, revision int64, body, out any) error {
+	r := &request{method: method, path: t.namespace.path("queues", t.queue, "trigger"), header: ifRevision(revision)}
+	_, err := t.namespace.tenant.c.call(ctx, r, body, out)
+	return err
+}
+
+// Get returns the trigger. CodeTriggerNotFound.
+func (t *Trigger) Get(ctx context.Context) (api.QueueTrigger, error) {
+	var out api.QueueTrigger
+	err := t.call(ctx, http.MethodGet, 0, nil, &out)
+	return out, err
+}
+
+// Put creates or replaces the trigger; what n leaves out has its default. An ifMatch other than 0
+// is the revision that it must have. CodeTriggerExists if the queue triggers another function,
+// CodeFunctionNotFound, CodeAliasNotFound, CodeVersionNotFound, CodeTriggerLimit,
+// CodePreconditionFailed.
+func (t *Trigger) Put(ctx context.Context, n api.NewQueueTrigger, ifMatch int64) (api.QueueTrigger, error) {
+	var out api.QueueTrigger
+	err := t.call(ctx, http.MethodPut, ifMatch, n, &out)
+	return out, err
+}
+
+// Delete removes the trigger. An ifMatch other than 0 is the revision that it must have.
+// CodeTriggerNotFound, CodePreconditionFailed.
+func (t *Trigger) Delete(ctx context.Context, ifMatch int64) error {
+	return t.call(ctx, http.MethodDelete, ifMatch, nil, nil)
+}
