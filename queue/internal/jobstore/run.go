@@ -26,7 +26,8 @@ import (
 type Run struct {
 	State api.JobState
 	// Attempt is how many attempts have started. An ack with continue or hold resets it to
-	// 0, a snooze takes its attempt back, and a retry by an operator leaves at least one.
+	// 0, and a snooze takes its attempt back. A retry by an operator leaves it, and raises
+	// the maximum of the spec if no attempt is left.
 	Attempt int
 	Epoch   int64 // of the last lease; it increases with every lease and is the fencing token
 	// At is a Unix time in milliseconds: when the lease ends (active), when the job is
