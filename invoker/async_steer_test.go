@@ -111,7 +111,7 @@ func TestAsyncOperatorsRetry(t *testing.T) {
 			if err != nil {
 				b.t.Fatalf("Retry: %v", err)
 			}
-			id := j.ActivationID(j.ID)
+			id := j.ActivationID
 			if id == of || id == first.ActivationID {
 				b.t.Fatal("it is no activation of its own")
 			}

@@ -319,7 +319,7 @@ func (m *model) claim(q string, taken []*modelJob, worker string, lease int64) (
 	touched := map[int]int64{}
 	for _, j := range taken {
 		touched[j.opts.Priority.Rank()] = j.place
-		j.state, j.attempt, j.epoch, j.at, j.worker = api.JobActive, j.attempt+1, j.epoch+1, m.now+lease, worker
+		j.state, j.attempt, j.epoch, j.at, j.worker = api.JobActive, j.attempt+1, j.epoch+1, m.now+lease, fmt.Sprintf("%s@%d", worker, m.now)
 	}
 	if c.limit > 0 {
 		c.tenths[m.now/(c.window/10)] += int64(len(taken))
