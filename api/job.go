@@ -178,8 +178,9 @@ type Job struct {
 	Payload   json.RawMessage `json:"payload"`
 	JobOptions
 	CreatedAtMS int64  `json:"created_at_ms"`
-	ParentID    string `json:"parent_id,omitempty"` // the job that made this one: the chain's job before it, or the origin of its destination
-	ChainID     string `json:"chain_id,omitempty"`  // the chain's first job
+	ParentID    string `json:"parent_id,omitempty"`   // the job that made this one: the chain's job before it, or the origin of its destination
+	CallbackOf  string `json:"callback_of,omitempty"` // the batch whose callback this is
+	ChainID     string `json:"chain_id,omitempty"`    // the chain's first job
 	ChainStep   int    `json:"chain_step,omitempty"`
 	Hostname    string `json:"hostname,omitempty"` // of the producer, as it reported
 	// ActivationID is the activation that the job runs, "" if it runs none. RetryOf is the
@@ -257,6 +258,7 @@ type FetchedJob struct {
 	Checkpoint     json.RawMessage   `json:"checkpoint,omitempty"`
 	Tags           map[string]string `json:"tags,omitempty"`
 	ParentID       string            `json:"parent_id,omitempty"`
+	CallbackOf     string            `json:"callback_of,omitempty"` // the batch whose callback this is
 	CreatedAtMS    int64             `json:"created_at_ms"`
 	// Spec is the job's complete spec, for the platform's own workers.
 	Spec *JobSpec `json:"-"`

@@ -10,8 +10,9 @@ type JobSpec struct {
 	Payload   json.RawMessage `json:"payload"`
 	JobOptions
 	CreatedAtMS int64  `json:"created_at_ms"`
-	ParentID    string `json:"parent_id,omitempty"` // the chain's job before this one
-	ChainID     string `json:"chain_id,omitempty"`  // the chain's first job
+	ParentID    string `json:"parent_id,omitempty"`   // the job that made this one
+	CallbackOf  string `json:"callback_of,omitempty"` // the batch whose callback this is
+	ChainID     string `json:"chain_id,omitempty"`    // the chain's first job
 	ChainStep   int    `json:"chain_step,omitempty"`
 	Hostname    string `json:"hostname,omitempty"` // of the producer, as it reported
 	// Score orders the job within its queue; see queue/internal/jobstore/score.go.

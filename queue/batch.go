@@ -105,7 +105,7 @@ func (b *Broker) noteInBatch(ctx context.Context, tenant, id, seal string, succe
 		return err
 	}
 	if callback := batch.Callback; callback != nil {
-		spec := &api.JobSpec{Payload: callback.Payload, JobOptions: callback.JobOptions, ParentID: id}
+		spec := &api.JobSpec{Payload: callback.Payload, JobOptions: callback.JobOptions, CallbackOf: id}
 		if err := b.enqueueInternal(ctx, jobstore.Queue{Tenant: tenant, Namespace: batch.Namespace, Name: callback.Queue}, jobstore.CallbackID(tenant, id), spec); err != nil {
 			return err
 		}

@@ -143,7 +143,7 @@ func (b *Broker) show(ctx context.Context, tenant string, r *jobstore.Record) (*
 	if err != nil {
 		return nil, jobstore.Failure(ctx, "read a job's errors", err)
 	}
-	return r.View(errs)
+	return r.View(tenant, errs)
 }
 
 // Move moves a job that is neither active nor ended to another queue of its namespace, and

@@ -88,6 +88,15 @@ func (s *Store) BatchIn(ctx context.Context, tenant, namespace, id string) (*api
 // the batch, so that making the callback twice creates one job.
 func CallbackID(tenant, batch string) string { return api.DerivedJobID("callback", tenant, batch) }
 
+// Origin returns the job that made job id, and the batch whose callback it is, "" for none.
+// Releases before December 2026 stored the batch of a callback as its parent.
+func Origin(tenant, id string, spec *api.JobSpec) (parent, batch string) {
+	if spec.CallbackOf == "" && spec.ParentID != "" && id == CallbackID(tenant, spec.ParentID) {
+		return "", spec.ParentID
+	}
+	return spec.ParentID, spec.CallbackOf
+}
+
 // ExpireBatch makes the records of a finished batch expire after the retention of jobs. The
 // callback's job ends later and is therefore kept longer, so that it is not made twice. The
 // hash comes last: repairs take a sealed batch whose hash does not expire for unfinished.

@@ -102,3 +102,24 @@ func TestRunsHaveTheirWorkersAndStarts(t *testing.T) {
 		}
 	}
 }
+
+// TestCallbacksOfOlderReleasesHaveTheirBatch: they were stored with the batch as their parent.
+func TestCallbacksOfOlderReleasesHaveTheirBatch(t *testing.T) {
+	t.Parallel()
+	const tenant = "t_acme01"
+	batch, job := api.NewJobID(), api.NewJobID()
+	for name, c := range map[string]struct {
+		id            string
+		spec          api.JobSpec
+		parent, batch string
+	}{
+		"a callback of an older release": {CallbackID(tenant, batch), api.JobSpec{ParentID: batch}, "", batch},
+		"a callback":                     {CallbackID(tenant, batch), api.JobSpec{CallbackOf: batch}, "", batch},
+		"a job of a chain":               {api.NewJobID(), api.JobSpec{ParentID: job}, job, ""},
+		"any other job":                  {job, api.JobSpec{}, "", ""},
+	} {
+		if parent, of := Origin(tenant, c.id, &c.spec); parent != c.parent || of != c.batch {
+			t.Errorf("Origin of %s: got parent %q, batch %q, want %q, %q", name, parent, of, c.parent, c.batch)
+		}
+	}
+}

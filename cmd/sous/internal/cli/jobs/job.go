@@ -188,6 +188,8 @@ func jobText(j api.Job) string {
 	add("DIED OF", j.DeadReason)
 	add("HELD FOR", j.HoldReason)
 	add("WAITS FOR", strings.Join(j.DependsOn, " "))
+	add("MADE BY", j.ParentID)
+	add("CALLBACK OF", j.CallbackOf)
 	add("BATCH", j.BatchID)
 	add("TAGS", tagsText(j.Tags))
 	add("ACTIVATION", j.ActivationID)
