@@ -182,7 +182,6 @@ type Job struct {
 	CallbackOf  string `json:"callback_of,omitempty"` // the batch whose callback this is
 	ChainID     string `json:"chain_id,omitempty"`    // the chain's first job
 	ChainStep   int    `json:"chain_step,omitempty"`
-	Hostname    string `json:"hostname,omitempty"` // of the producer, as it reported
 	// ActivationID is the activation that the job runs, "" if it runs none. RetryOf is the
 	// activation before an operator's retry of the ended job.
 	ActivationID string          `json:"activation_id,omitempty"`

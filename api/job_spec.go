@@ -14,7 +14,6 @@ type JobSpec struct {
 	CallbackOf  string `json:"callback_of,omitempty"` // the batch whose callback this is
 	ChainID     string `json:"chain_id,omitempty"`    // the chain's first job
 	ChainStep   int    `json:"chain_step,omitempty"`
-	Hostname    string `json:"hostname,omitempty"` // of the producer, as it reported
 	// Score orders the job within its queue; see queue/internal/jobstore/score.go.
 	Score int64 `json:"score"`
 	// Activation is the part of an asynchronous invocation beside its event; nil for

@@ -156,7 +156,7 @@ func (r *Record) View(tenant string, errs []string) (*api.Job, error) {
 	spec := r.Spec
 	j := &api.Job{
 		ID: r.ID, Namespace: spec.Namespace, Queue: spec.Queue, Payload: spec.Payload, JobOptions: spec.WithDefaults(),
-		CreatedAtMS: spec.CreatedAtMS, ChainID: spec.ChainID, ChainStep: spec.ChainStep, Hostname: spec.Hostname,
+		CreatedAtMS: spec.CreatedAtMS, ChainID: spec.ChainID, ChainStep: spec.ChainStep,
 		ActivationID: spec.ActivationID(r.ID), State: r.Run.State, Attempt: r.Run.Attempt, StartedAtMS: r.Run.Started, StateSinceMS: r.Run.At,
 	}
 	j.ParentID, j.CallbackOf = Origin(tenant, r.ID, spec)

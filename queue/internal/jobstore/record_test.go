@@ -22,7 +22,7 @@ func TestSpecsAreReadAsTheyWereWritten(t *testing.T) {
 			Payload: json.RawMessage(rapid.StringMatching(`"[a-z\n{}]*"`).Draw(t, "payload")),
 		}
 		if rapid.Bool().Draw(t, "options") {
-			spec.Hostname = rapid.StringMatching(`[a-z",:]+`).Draw(t, "hostname")
+			spec.UniqueKey = rapid.StringMatching(`[a-z",:]+`).Draw(t, "unique key")
 			spec.MaxAttempts = rapid.IntRange(0, 9).Draw(t, "attempts")
 		}
 		text, err := EncodeSpec(spec)
