@@ -48,13 +48,19 @@ type BatchCallback struct {
 	NewJob
 }
 
-// Worker describes a process that fetches jobs, as it reported itself.
+// Worker describes a process that fetches jobs, as it reported itself. Namespaces has the
+// queues that it fetched from lately, by namespace.
 type Worker struct {
-	ID              string   `json:"id"`
-	Hostname        string   `json:"hostname,omitempty"`
-	Namespace       string   `json:"namespace"`
-	Queues          []string `json:"queues"`
-	Version         string   `json:"version,omitempty"`
-	StartedAtMS     int64    `json:"started_at_ms"`
-	LastHeartbeatMS int64    `json:"last_heartbeat_ms"`
+	ID              string            `json:"id"`
+	Hostname        string            `json:"hostname,omitempty"`
+	Namespaces      []WorkerNamespace `json:"namespaces"`
+	Version         string            `json:"version,omitempty"`
+	StartedAtMS     int64             `json:"started_at_ms"`
+	LastHeartbeatMS int64             `json:"last_heartbeat_ms"`
+}
+
+// WorkerNamespace is the part of a worker that concerns one namespace.
+type WorkerNamespace struct {
+	Namespace string   `json:"namespace"`
+	Queues    []string `json:"queues"` // in the order of their names
 }

@@ -348,6 +348,10 @@ func (k JobKeys) Batch(id string) string { return "cs:batch:" + k.tenant + ":" +
 // Worker is the record of a process that fetches.
 func (k JobKeys) Worker(id string) string { return "cs:worker:" + k.tenant + ":" + id }
 
+// WorkerQueues is the set of the queues that a process fetches from, as ns/q, by the time of
+// the last fetch. It is no key of Worker's: workers choose their ids.
+func (k JobKeys) WorkerQueues(id string) string { return "cs:workerqueues:" + k.tenant + ":" + id }
+
 // Workers is the set of a tenant's workers, by their last heartbeat. It is no key
 // of Worker's: workers choose their ids.
 func (k JobKeys) Workers() string { return "cs:workers:" + k.tenant }
