@@ -40,7 +40,11 @@ type Batch struct {
 	Succeeded   int64          `json:"succeeded"`
 	Failed      int64          `json:"failed"`
 	CreatedAtMS int64          `json:"created_at_ms"`
+	ExpiresAtMS int64          `json:"expires_at_ms,omitempty"` // of an open batch, unless it changes before
 }
+
+// OpenBatchRetentionMS is how long an open batch is kept after its last change, 7 days.
+const OpenBatchRetentionMS = 7 * 24 * 60 * 60 * 1000
 
 // BatchCallback is the job that is enqueued when a batch has ended.
 type BatchCallback struct {
