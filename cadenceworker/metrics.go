@@ -82,7 +82,7 @@ type workersCollector struct {
 
 // stateLabels maps the states to label values. The metric has a series for each, 0 included.
 var stateLabels = map[api.BindingState]string{
-	api.BindingRunning: "running", api.BindingWaiting: "waiting_for_domain", api.BindingFailing: "failing",
+	api.BindingRunning: "running", api.BindingStarting: "starting", api.BindingWaiting: "waiting_for_domain", api.BindingFailing: "failing",
 	api.BindingNoServer: "no_server", api.BindingDisabled: "disabled", api.BindingStopped: "stopped",
 }
 

@@ -37,8 +37,9 @@ const (
 
 // activityWorker is a worker of Cadence's client for one revision of a binding. Its states:
 //
-//	failing  until the domain has been read, after a poll that failed, and for good if the
-//	         client's worker cannot be created or started
+//	starting until the first answer of the server
+//	failing  after a call that failed, and for good if the client's worker cannot be created
+//	         or started
 //	waiting  while the domain does not exist
 //	running  after the start of the client's worker, and after a poll that succeeded or has
 //	         been open for healthyPoll
@@ -61,7 +62,7 @@ type activityWorker struct {
 
 // newActivityWorker returns a worker for stored, the record of b. It does nothing until run.
 func newActivityWorker(b *binding, stored *bindings.Record) *activityWorker {
-	w := &activityWorker{b: b, stored: stored, state: api.BindingFailing, reason: "connecting to the Cadence server"}
+	w := &activityWorker{b: b, stored: stored, state: api.BindingStarting, reason: "connecting to the Cadence server"}
 	w.ctx, w.cancel = context.WithCancel(b.s.life)
 	w.interceptor = newInterceptor(b.s.conn.Service, w)
 	w.client = client.NewClient(b.s.conn.Service, stored.Domain, &client.Options{Identity: stored.WorkerID})

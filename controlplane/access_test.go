@@ -98,6 +98,8 @@ var accessRows = []row{
 	{route: "POST N/queues/{queue}:resume", roles: "ado", reach: reachPath, path: "N/queues/ghost:resume", body: "", action: "cs:queue:configure"},
 	{route: "POST N/queues/{queue}:redrive", roles: "ado", reach: reachPath, path: "N/queues/ghost:redrive", body: "", action: "cs:job:steer"},
 	{route: "POST N/batches", roles: "ad", reach: reachPath, path: "N/batches", body: `{"callback":{}}`, action: "cs:batch:create"},
+	{route: "GET N/batches", roles: "adov", reach: reachPath, path: "N/batches", body: "", action: "cs:batch:read"},
+	{route: "DELETE N/batches/{batch_id}", roles: "ad", reach: reachPath, path: "N/batches/" + activationID, body: "", action: "cs:batch:delete"},
 	{route: "GET N/batches/{batch_id}", roles: "adov", reach: reachPath, path: "N/batches/" + activationID, body: "", action: "cs:batch:read"},
 	{route: "POST N/batches/{batch_id}:seal", roles: "ad", reach: reachPath, path: "N/batches/" + activationID + ":seal", body: "", action: "cs:batch:seal"},
 	{route: "GET T/workers", roles: "adov", reach: reachAll, path: "T/workers", body: "", action: "cs:worker:read"},

@@ -46,7 +46,7 @@ func TestWorkerBindingsOverHTTP(t *testing.T) {
 		ActivityMap: map[string]api.JobTarget{"Charge": {Function: "hello", Alias: "prod"}},
 		Pollers:     api.BindingPollers{Activity: api.DefaultActivityPollers}, Limits: api.BindingLimits{MaxInflightTasks: api.DefaultInflightTasks},
 		Enabled: true, Revision: 1, CreatedAtMS: charges.CreatedAtMS, UpdatedAtMS: charges.CreatedAtMS,
-	}, charges.WorkerBinding); diff != "" || charges.Status.State != api.BindingStopped {
+	}, charges.WorkerBinding); diff != "" || charges.Status.State != api.BindingStarting {
 		t.Errorf("(-want +got):\n%s\n%+v", diff, charges.Status)
 	}
 	h.call(t, "POST", h.at("N/cadence/workers"), chargesBinding).refused(t, 409, api.CodeBindingExists)

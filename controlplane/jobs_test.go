@@ -122,8 +122,12 @@ func TestJobsOverHTTP(t *testing.T) {
 		}
 	}
 	job = h.job(t, id)
-	if job.State != api.JobCompleted || string(job.Result) != `{"sent":true}` || job.EndedAtMS == 0 {
-		t.Errorf("got job %+v, want it completed with result {\"sent\":true} and an end time", job)
+	if job.State != api.JobCompleted || string(job.Result) != `{"sent":true}` || job.EndedAtMS == 0 ||
+		job.WorkerID != "w1" || job.StartedAtMS == 0 || job.StartedAtMS > job.EndedAtMS || job.Lease != nil {
+		t.Errorf("got job %+v, want it completed by w1 with result {\"sent\":true}, a start and an end", job)
+	}
+	if raw := h.call(t, "GET", h.at("T/jobs/"+id), "").body; strings.Contains(string(raw), `"score"`) {
+		t.Errorf("got job %s, want no score: it is the platform's", raw)
 	}
 	workers := ok[api.Page[api.Worker]](t, h.call(t, "GET", h.at("T/workers"), ""), 200)
 	if len(workers.Items) != 1 || workers.Items[0].ID != "w1" || workers.Items[0].Hostname != "here" || workers.Items[0].Version != "1.2" {

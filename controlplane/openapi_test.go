@@ -181,7 +181,7 @@ func TestDocumentHasEveryRoute(t *testing.T) {
 		"POST " + job + ":approve", "POST " + job + ":reject", "POST " + job + ":move",
 		"GET " + queues, "GET " + queue, "PATCH " + queue, "DELETE " + queue,
 		"POST " + queue + ":clear", "POST " + queue + ":drain", "POST " + queue + ":resume", "POST " + queue + ":redrive",
-		"POST " + batch, "GET " + batch + "/{batch_id}", "POST " + batch + "/{batch_id}:seal",
+		"POST " + batch, "GET " + batch, "GET " + batch + "/{batch_id}", "DELETE " + batch + "/{batch_id}", "POST " + batch + "/{batch_id}:seal",
 		"GET " + tenant + "/workers",
 		"PUT " + task, "GET " + task, "GET " + tenant + "/tasks",
 		"POST " + task + ":claim", "POST " + task + ":step", "POST " + task + ":complete", "POST " + task + ":fail", "POST " + task + ":cancel",

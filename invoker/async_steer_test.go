@@ -105,28 +105,28 @@ func TestAsyncOperatorsRetry(t *testing.T) {
 		if first.Status != api.StatusError {
 			b.t.Fatalf("first run of moody: got status %s, want error", first.Status)
 		}
-		retry := func(of string) *activations.Record {
+		retry := func(of string, attempt int) *activations.Record {
 			b.t.Helper()
 			j, err := b.broker.Retry(b.t.Context(), b.tenant, first.JobID)
 			if err != nil {
 				b.t.Fatalf("Retry: %v", err)
 			}
-			id := j.ActivationID(j.ID)
+			id := j.ActivationID
 			if id == of || id == first.ActivationID {
 				b.t.Fatal("it is no activation of its own")
 			}
 			a := b.ends(id)
-			if a.RetryOf != of || a.JobID != first.JobID || a.Attempt != 1 {
-				b.t.Errorf("got retry of %s, job %s, attempt %d, want retry of %s, job %s, attempt 1", a.RetryOf, a.JobID, a.Attempt, of, first.JobID)
+			if a.RetryOf != of || a.JobID != first.JobID || a.Attempt != attempt {
+				b.t.Errorf("got retry of %s, job %s, attempt %d, want retry of %s, job %s, attempt %d", a.RetryOf, a.JobID, a.Attempt, of, first.JobID, attempt)
 			}
 			return a
 		}
-		second := retry(first.ActivationID)
+		second := retry(first.ActivationID, 2)
 		if second.Status != api.StatusError {
 			b.t.Errorf("retry of the old version: got status %s, want error", second.Status)
 		}
 		b.publish("moody", `export default (e, ctx) => ctx.activation_id;`, asynchronous(1))
-		third := retry(second.ActivationID)
+		third := retry(second.ActivationID, 3)
 		if third.Status != api.StatusSuccess || string(third.Result) != `"`+third.ActivationID+`"` {
 			b.t.Errorf("retry of the new version: got status %s, result %s, want success with its own id %s", third.Status, third.Result, third.ActivationID)
 		}

@@ -6,24 +6,28 @@
 -- KEYS[3] …:succeeded
 -- KEYS[4] …:failed
 -- ARGV[1] 'seal' to seal the batch, else ''
--- ARGV[2] how many jobs succeeded
--- ARGV[3…] their ids, then the ids of those that failed
+-- ARGV[2] now in ms, the time of the last change while the batch is open
+-- ARGV[3] how many jobs succeeded
+-- ARGV[4…] their ids, then the ids of those that failed
 -- Reply: {sealed '0' or '1', total, succeeded, failed} | CS_BATCH_NOT_FOUND
 local batch_key, jobs_key, succeeded_key, failed_key = unpack(KEYS)
-local seal, succeeded = unpack(ARGV, 1, 2)
-local first_failed = 3 + tonumber(succeeded)
+local seal, now, succeeded = unpack(ARGV, 1, 3)
+local first_failed = 4 + tonumber(succeeded)
 
 local ttl = redis.call('PTTL', batch_key)
 local sealed = redis.call('HGET', batch_key, 'sealed')
 if not sealed then
   return redis.error_reply('CS_BATCH_NOT_FOUND no such batch')
 end
-if #ARGV >= 3 then
-  redis.call('SADD', jobs_key, unpack(ARGV, 3))
+if sealed == '0' then
+  redis.call('HSET', batch_key, 'changed_ms', now)
 end
-if first_failed > 3 then
-  redis.call('SADD', succeeded_key, unpack(ARGV, 3, first_failed - 1))
-  redis.call('SREM', failed_key, unpack(ARGV, 3, first_failed - 1))
+if #ARGV >= 4 then
+  redis.call('SADD', jobs_key, unpack(ARGV, 4))
+end
+if first_failed > 4 then
+  redis.call('SADD', succeeded_key, unpack(ARGV, 4, first_failed - 1))
+  redis.call('SREM', failed_key, unpack(ARGV, 4, first_failed - 1))
 end
 if #ARGV >= first_failed then
   redis.call('SADD', failed_key, unpack(ARGV, first_failed))

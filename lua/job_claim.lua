@@ -80,7 +80,7 @@ for rank = 1, 4 do
   end
 end
 if window and claimed > 0 then
-  window.tenths[window.current] = (window.tenths[window.current] or 0) + claimed
+  count_claims(window.tenths, window.current, claimed, tonumber(now))
   redis.call('HSET', rate_key, 'tenths', format_window(window.tenths))
 end
 local cursors = advance_cursors(cursor_key, pending_keys, reached)

@@ -15,7 +15,8 @@
 -- ARGV[4] the idempotency key's time-to-live in ms
 -- ARGV[5] number of the batch's first key in KEYS, 0 for none
 -- ARGV[6] '1' if a draining queue refuses the jobs, else ''
--- ARGV[7…] five for each job: id, spec, run, score when pending, and '' or conditions
+-- ARGV[7] now in ms
+-- ARGV[8…] five for each job: id, spec, run, score when pending, and '' or conditions
 --   in words (include/enqueue_conditions.lua)
 -- Reply: {'new' | 'again', for each job '' or the id that holds its unique key}
 --   | CS_VALIDATION_IDEMPOTENCY_MISMATCH | CS_QUEUE_DRAINING_CONFLICT
@@ -28,7 +29,7 @@
 -- include enqueue_conditions.lua
 -- include enqueue_entries.lua
 local cursor_key, expiry_key, after_key, queues_key, idempotency_key, config_key = unpack(KEYS, 8, 13)
-local count, queue, digest, digest_ttl, batch, refuse_draining = unpack(ARGV, 1, 6)
+local count, queue, digest, digest_ttl, batch, refuse_draining, now = unpack(ARGV, 1, 7)
 local n = tonumber(count)
 local batch_key
 local batch_jobs_key
@@ -52,7 +53,7 @@ local unsure = false -- whether a unique key is held by a job that the caller di
 local cursors = redis.call('HMGET', cursor_key, '0', '1', '2', '3')
 local runs = redis.call('MGET', unpack(KEYS, 14, 13 + n))
 for i = 1, n do
-  local first = 7 + 5 * (i - 1)
+  local first = 8 + 5 * (i - 1)
   local id, spec, first_run, score, conditions = unpack(ARGV, first, first + 4)
   local expire_at, unique_key, unique_ttl, ended, living = parse_conditions(conditions)
   local run = runs[i]
@@ -84,6 +85,7 @@ end
 write_entries(expiry_key, after_key)
 -- The batch comes last: jobs that are counted in it and were never stored would keep it from ending.
 if batch_jobs_key and #ids > 0 then
+  redis.call('HSET', batch_key, 'changed_ms', now)
   redis.call('SADD', batch_jobs_key, unpack(ids))
 end
 if digest ~= '' and not unsure then

@@ -6,6 +6,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/queue/internal/jobstore"
+	"github.com/codesous/sous/storage"
 )
 
 // CreateBatch creates an empty batch. callback is the job to be made when all jobs of the
@@ -37,10 +38,8 @@ func (b *Broker) CreateBatch(ctx context.Context, tenant, namespace string, call
 		return nil, err
 	}
 	id := api.NewJobID()
-	err := b.rdb.HSet(ctx, b.store.JobKeys(tenant).Batch(id)+":meta",
-		jobstore.BatchNamespace, namespace, jobstore.BatchCallback, text, jobstore.BatchCreated, now, jobstore.BatchSealed, "0").Err()
-	if err != nil {
-		return nil, jobstore.Failure(ctx, "create a batch", err)
+	if err := b.jobs.AddBatch(ctx, tenant, namespace, id, text); err != nil {
+		return nil, err
 	}
 	return b.GetBatch(ctx, tenant, namespace, id)
 }
@@ -48,6 +47,29 @@ func (b *Broker) CreateBatch(ctx context.Context, tenant, namespace string, call
 // GetBatch returns a batch with its counts. Errors: CodeBatchNotFound, CodeStoreUnavailable.
 func (b *Broker) GetBatch(ctx context.Context, tenant, namespace, id string) (*api.Batch, error) {
 	return b.jobs.BatchIn(ctx, tenant, namespace, id)
+}
+
+// ListBatches returns a page of a namespace's batches, newest first, after the id after. next is
+// the value of after for the next page, "" at the end. limit is as in List. Errors:
+// CodeValidationCursor, CodeStoreUnavailable.
+func (b *Broker) ListBatches(ctx context.Context, tenant, namespace, after string, limit int) (items []api.Batch, next string, err error) {
+	if after != "" && api.ValidateBatchID(after) != nil {
+		return nil, "", api.Errorf(api.CodeValidationCursor, "the cursor is not one of a list of batches")
+	}
+	return b.jobs.ListBatches(ctx, tenant, namespace, after, storage.PageLimit(limit))
+}
+
+// DeleteBatch deletes a batch. Its jobs stay, and its callback is not enqueued unless it was
+// before. Errors: CodeBatchNotFound, CodeStoreUnavailable.
+func (b *Broker) DeleteBatch(ctx context.Context, tenant, namespace, id string) error {
+	if _, err := b.GetBatch(ctx, tenant, namespace, id); err != nil {
+		return err
+	}
+	deleted, err := b.jobs.DeleteBatch(ctx, tenant, namespace, id, "")
+	if err == nil && !deleted {
+		return jobstore.BatchNotFound(id)
+	}
+	return err
 }
 
 // SealBatch closes a batch to further jobs. When all of its jobs have ended, the callback is
@@ -105,10 +127,10 @@ func (b *Broker) noteInBatch(ctx context.Context, tenant, id, seal string, succe
 		return err
 	}
 	if callback := batch.Callback; callback != nil {
-		spec := &api.JobSpec{Payload: callback.Payload, JobOptions: callback.JobOptions, ParentID: id}
+		spec := &api.JobSpec{Payload: callback.Payload, JobOptions: callback.JobOptions, CallbackOf: id}
 		if err := b.enqueueInternal(ctx, jobstore.Queue{Tenant: tenant, Namespace: batch.Namespace, Name: callback.Queue}, jobstore.CallbackID(tenant, id), spec); err != nil {
 			return err
 		}
 	}
-	return b.jobs.ExpireBatch(ctx, tenant, id)
+	return b.jobs.ExpireBatch(ctx, tenant, batch.Namespace, id)
 }

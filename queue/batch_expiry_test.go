@@ -1,6 +1,7 @@
 package queue_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -42,6 +43,70 @@ func TestBatchesThatAreDoneExpire(t *testing.T) {
 		made, err := f.Fetch(t.Context(), queue.Fetch{Tenant: f.tenant, Namespace: namespace, Queues: []string{"reports"}, WorkerID: "w"})
 		if err != nil || len(made) != 1 {
 			t.Errorf("Fetch of the callback = %v, %v, want one job", made, err)
+		}
+	})
+}
+
+// TestOpenBatchesExpire: an open batch lives for a week after its last change, which is a job that
+// is added or ends; a sealed one lives until its jobs have ended. Lists have those that exist.
+func TestOpenBatchesExpire(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		const day = 24 * time.Hour
+		idle, used, sealed := f.batch(t), f.batch(t), f.batch(t)
+		f.add(t, job(`1`, inBatch(sealed.ID)))
+		if _, err := f.SealBatch(t.Context(), f.tenant, namespace, sealed.ID); err != nil {
+			t.Fatalf("SealBatch: %v", err)
+		}
+		sweep := func(after time.Duration, want ...string) {
+			t.Helper()
+			f.clock.advance(after)
+			repairer := f.NewRepairer()
+			for {
+				findings, err := repairer.Jobs(t.Context(), f.clock.ms.Load(), 100_000)
+				if err != nil {
+					t.Fatalf("Jobs: %v", err)
+				}
+				if findings.End {
+					break
+				}
+			}
+			var got []string
+			for cursor := ""; ; {
+				page, next, err := f.ListBatches(t.Context(), f.tenant, namespace, cursor, 2)
+				if err != nil {
+					t.Fatalf("ListBatches: %v", err)
+				}
+				for _, b := range page {
+					got = append(got, b.ID)
+				}
+				if next == "" {
+					break
+				}
+				cursor = next
+			}
+			slices.Sort(got)
+			slices.Sort(want)
+			if !slices.Equal(got, want) {
+				t.Errorf("after %s: got batches %v, want %v", after, got, want)
+			}
+		}
+		sweep(6*day, idle.ID, used.ID, sealed.ID)
+		f.add(t, job(`1`, inBatch(used.ID)))
+		sweep(2*day, used.ID, sealed.ID)
+		if _, err := f.GetBatch(t.Context(), f.tenant, namespace, idle.ID); api.ErrorCode(err) != api.CodeBatchNotFound {
+			t.Errorf("Get of an expired batch: got error %v, want CodeBatchNotFound", err)
+		}
+		if b, err := f.GetBatch(t.Context(), f.tenant, namespace, used.ID); err != nil || b.ExpiresAtMS != f.clock.ms.Load()+(5*day).Milliseconds() {
+			t.Errorf("GetBatch: got %+v, error %v, want it to expire in 5 days", b, err)
+		}
+		for _, j := range f.fetch(t, 2) {
+			f.ack(t, j, "")
+		}
+		sweep(6*day, used.ID, sealed.ID)
+		sweep(2 * day) // the retention of the sealed one has passed, too
+		if err := f.DeleteBatch(t.Context(), f.tenant, namespace, used.ID); api.ErrorCode(err) != api.CodeBatchNotFound {
+			t.Errorf("Delete of an expired batch: got error %v, want CodeBatchNotFound", err)
 		}
 	})
 }

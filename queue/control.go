@@ -37,7 +37,7 @@ func (b *Broker) Cancel(ctx context.Context, tenant, id string) (*api.Job, error
 }
 
 // Retry makes a dead or cancelled job pending for one more attempt and returns it. The job
-// keeps its id and errors. It loses its expiry, does not take its unique key again, and runs a
+// keeps its id, errors and count of attempts; its maximum is raised if no attempt is left. It loses its expiry, does not take its unique key again, and runs a
 // new activation if it runs a function. What followed its first end stays: its chain, its batch
 // and its dependents have gone on. Errors: as of Cancel.
 func (b *Broker) Retry(ctx context.Context, tenant, id string) (*api.Job, error) {
@@ -53,10 +53,10 @@ func (b *Broker) Retry(ctx context.Context, tenant, id string) (*api.Job, error)
 }
 
 // revive returns the move that makes an ended job pending for one more attempt. The job does
-// not expire any more. Its epoch is not reset, so calls of earlier workers remain refused.
+// not expire any more. Attempts go on counting, so that each number in the job's errors stands
+// for one attempt. Its epoch is not reset, so calls of earlier workers remain refused.
 func (b *Broker) revive(r *jobstore.Record) (m *jobstore.Move, err error) {
 	m = &jobstore.Move{Record: r, To: r.Run.To(api.JobPending, b.store.NowMS())}
-	m.To.Attempt = min(m.To.Attempt, r.Spec.WithDefaults().MaxAttempts-1)
 	if spec, changed := b.retried(r); changed {
 		m.Spec, err = jobstore.EncodeSpec(spec)
 	}
@@ -143,7 +143,7 @@ func (b *Broker) show(ctx context.Context, tenant string, r *jobstore.Record) (*
 	if err != nil {
 		return nil, jobstore.Failure(ctx, "read a job's errors", err)
 	}
-	return r.View(errs)
+	return r.View(tenant, errs)
 }
 
 // Move moves a job that is neither active nor ended to another queue of its namespace, and

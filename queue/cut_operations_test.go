@@ -12,6 +12,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/queue"
+	"github.com/codesous/sous/storage/storagetest"
 )
 
 type (
@@ -316,6 +317,25 @@ func cutMaintain(reclaim bool) cutOperation {
 				}
 			}
 	}
+}
+
+func cutDeleteBatch(t *testing.T, f *fixture) (cutCall, cutDone) {
+	batch := f.batch(t)
+	f.add(t, job(`1`, inBatch(batch.ID)))
+	return func(f *fixture) ([]string, error) {
+			err := f.DeleteBatch(context.Background(), f.tenant, namespace, batch.ID)
+			if api.ErrorCode(err) == api.CodeBatchNotFound { // the call before has deleted it
+				err = nil
+			}
+			return nil, err
+		}, func(t *testing.T, f *fixture, jobs map[string]*stored) {
+			if left := storagetest.Keys(t, f.store.Client(), f.store.JobKeys(f.tenant).Batch(batch.ID)+":*"); len(left) > 0 || len(jobs) != 1 {
+				t.Errorf("got keys %v of the batch and %d jobs, want no key and 1 job", left, len(jobs))
+			}
+			if listed, _, err := f.ListBatches(t.Context(), f.tenant, namespace, "", 10); err != nil || len(listed) > 0 {
+				t.Errorf("ListBatches: got %+v, error %v, want none", listed, err)
+			}
+		}
 }
 
 func cutSeal(t *testing.T, f *fixture) (cutCall, cutDone) {

@@ -182,5 +182,5 @@ var cutOperations = map[string]cutOperation{
 		return err
 	}),
 	"retry": cutRetry, "delete": cutDelete, "reclaim": cutMaintain(true), "promote": cutMaintain(false),
-	"seal": cutSeal, "chain": cutChain, "dependents": cutDependents, "clear": cutClear,
+	"seal": cutSeal, "delete a batch": cutDeleteBatch, "chain": cutChain, "dependents": cutDependents, "clear": cutClear,
 }

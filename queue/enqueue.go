@@ -19,8 +19,6 @@ type Enqueue struct {
 	// IdempotencyKey makes the call safe to repeat for api.IdempotencyTTLMS: a repeat
 	// returns the jobs of the first call.
 	IdempotencyKey string
-	// Hostname is the host name that the producer reports.
-	Hostname string
 	// Confined limits the jobs and batches that the jobs may refer to to those of the
 	// namespace; others are treated as not existing.
 	Confined bool
@@ -53,7 +51,7 @@ func (b *Broker) Enqueue(ctx context.Context, e Enqueue) ([]api.EnqueuedJob, err
 	specs := make([]*api.JobSpec, len(e.Jobs))
 	for i := range e.Jobs {
 		specs[i] = &api.JobSpec{
-			Namespace: e.Namespace, Queue: e.Queue, Hostname: e.Hostname,
+			Namespace: e.Namespace, Queue: e.Queue,
 			Payload: e.Jobs[i].Payload, JobOptions: e.Jobs[i].JobOptions,
 		}
 	}

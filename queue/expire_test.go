@@ -83,7 +83,7 @@ func TestBatchesMayExpireWhileCounted(t *testing.T) {
 				}
 				cfg.ScriptPrelude = storagetest.ExpireBefore(k)
 				keys := []string{key + ":meta", key + ":jobs", key + ":succeeded", key + ":failed"}
-				_, err := storagetest.Open(t, cfg).Script(t.Context(), storage.ScriptBatchCount, keys, "seal", 0, "another")
+				_, err := storagetest.Open(t, cfg).Script(t.Context(), storage.ScriptBatchCount, keys, "seal", 1, 0, "another")
 				if err != nil && api.ErrorCode(err) != api.CodeBatchNotFound {
 					t.Errorf("expired before command %d: %v", k, err)
 				}

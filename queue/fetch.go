@@ -11,6 +11,7 @@ import (
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/queue/internal/claim"
 	"github.com/codesous/sous/queue/internal/jobstore"
+	"github.com/codesous/sous/queue/internal/workers"
 )
 
 // Fetch is a worker's call for jobs.
@@ -80,8 +81,8 @@ func (b *Broker) Fetch(ctx context.Context, f Fetch) ([]api.FetchedJob, error) {
 		queues[i] = jobstore.Queue{Tenant: f.Tenant, Namespace: f.Namespace, Name: q}
 	}
 	if !f.Internal {
-		err := b.workers.Note(ctx, f.Tenant, api.Worker{
-			ID: f.WorkerID, Hostname: f.Hostname, Namespace: f.Namespace, Queues: f.Queues, Version: f.Version,
+		err := b.workers.Note(ctx, f.Tenant, workers.Fetch{
+			WorkerID: f.WorkerID, Hostname: f.Hostname, Namespace: f.Namespace, Queues: f.Queues, Version: f.Version,
 		})
 		if err != nil {
 			return nil, err

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/codesous/sous/api"
@@ -163,4 +164,40 @@ func (s stuck) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 
 func (stuck) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return next
+}
+
+// TestWorkersHaveAllTheirQueues: a worker fetches from several queues and namespaces, by separate
+// fetches and through separate replicas, and stops using one of them.
+func TestWorkersHaveAllTheirQueues(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		fetch := func(namespace string, queues ...string) {
+			t.Helper()
+			if _, err := f.Fetch(t.Context(), queue.Fetch{Tenant: f.tenant, Namespace: namespace, Queues: queues, WorkerID: "w1", Hostname: "here"}); err != nil {
+				t.Fatalf("Fetch from %s: %v", namespace, err)
+			}
+		}
+		expect := func(what string, want ...api.WorkerNamespace) {
+			t.Helper()
+			got, _, err := f.Workers(t.Context(), f.tenant, "", 10)
+			if err != nil || len(got) != 1 || got[0].ID != "w1" || got[0].Hostname != "here" {
+				t.Fatalf("%s: Workers = %+v, %v, want w1 of the host here", what, got, err)
+			}
+			if diff := cmp.Diff(want, got[0].Namespaces); diff != "" {
+				t.Errorf("%s: namespaces differ (-want +got):\n%s", what, diff)
+			}
+		}
+		fetch("shop", "mails", "bills")
+		fetch("blog", "posts")
+		fetch("shop", "sms")
+		expect("after three fetches", api.WorkerNamespace{Namespace: "blog", Queues: []string{"posts"}}, api.WorkerNamespace{Namespace: "shop", Queues: []string{"bills", "mails", "sms"}})
+		f.clock.advance(4 * time.Minute)
+		fetch("shop", "sms")
+		if err := f.NoteAlive(t.Context(), f.tenant, "elsewhere", "w1"); err != nil {
+			t.Errorf("NoteAlive: %v", err)
+		}
+		f.clock.advance(2 * time.Minute)
+		fetch("shop", "sms")
+		expect("once the others are unused", api.WorkerNamespace{Namespace: "shop", Queues: []string{"sms"}})
+	})
 }

@@ -72,16 +72,20 @@ func (b *Broker) completeTargets(ctx context.Context, q jobstore.Queue, specs []
 }
 
 // retried returns the spec of an ended job that an operator retries, and whether it differs
-// from the present one: the job does not expire any more, and runs a new activation, because
-// the end of the previous one never changes. Its id is derived from the epoch and the previous
+// from the present one: the job may make one more attempt than it has made, does not expire
+// any more, and runs a new activation, because the end of the previous one never changes. Its id is derived from the epoch and the previous
 // activation, so that concurrent retries name the same one.
 func (b *Broker) retried(r *jobstore.Record) (*api.JobSpec, bool) {
 	before := r.Spec.ActivationID(r.ID)
-	if r.Spec.ExpireAtMS == 0 && before == "" {
+	used := r.Run.Attempt >= r.Spec.WithDefaults().MaxAttempts
+	if !used && r.Spec.ExpireAtMS == 0 && before == "" {
 		return r.Spec, false
 	}
 	spec := *r.Spec
 	spec.ExpireAtMS = 0
+	if used {
+		spec.MaxAttempts = r.Run.Attempt + 1 // may exceed api.MaxMaxAttempts
+	}
 	if before != "" {
 		var a api.AsyncActivation
 		if spec.Activation != nil {

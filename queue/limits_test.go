@@ -12,8 +12,8 @@ import (
 	"github.com/codesous/sous/storage/storagetest"
 )
 
-// TestRateLimitSlides: the window slides by tenths, so that no nine tenths of it see more claims
-// than the limit, and no two consecutive windows see fewer than they may.
+// TestRateLimitSlides: no window of any start sees more claims than the limit, and claims of one
+// moment leave the window together, so that a worker that is fast enough loses no time.
 func TestRateLimitSlides(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
@@ -34,13 +34,43 @@ func TestRateLimitSlides(t *testing.T) {
 			f.clock.advance(time.Duration(7+step%13) * time.Millisecond)
 		}
 		for i := 10; i < len(began); i++ {
-			if began[i]-began[i-10] < 900 {
-				t.Fatalf("11 jobs were claimed within %d ms, want at least 900 ms", began[i]-began[i-10])
+			if began[i]-began[i-10] < window {
+				t.Fatalf("11 jobs were claimed within %d ms, want at least %d ms", began[i]-began[i-10], window)
 			}
 		}
-		if spent := began[99] - began[0]; spent > 9*1000+2*120 {
-			t.Errorf("100 jobs took %d ms, want at most %d", spent, 9*1000+2*120)
+		if spent := began[99] - began[0]; spent > 9*(window+window/10) {
+			t.Errorf("100 jobs took %d ms, want at most %d", spent, 9*(window+window/10))
 		}
+	})
+}
+
+// TestARateWindowThatIsNoMultipleOfTen: its tenths are rounded, and the limit holds nevertheless.
+// Claims that a release without times counted stay counted until their tenth has left.
+func TestARateWindowThatIsNoMultipleOfTen(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		limit, window := int64(2), int64(109)
+		if _, err := f.Configure(t.Context(), f.tenant, namespace, emails, queue.Change{RateLimit: &limit, RateWindowMS: &window}); err != nil {
+			t.Fatalf("Configure: %v", err)
+		}
+		f.add(t, job(`1`), job(`2`), job(`3`), job(`4`), job(`5`))
+		expect := func(what string, after time.Duration, want int) {
+			t.Helper()
+			f.clock.advance(after)
+			if got := f.fetch(t, 5); len(got) != want {
+				t.Errorf("%s: Fetch(5) returned %d jobs, want %d", what, len(got), want)
+			}
+		}
+		expect("at first", 0, 2)
+		expect("before the window has passed", 108*time.Millisecond, 0)
+		expect("once it has passed", time.Millisecond, 2)
+		tenth := f.clock.ms.Load() / 10
+		rate := f.store.JobKeys(f.tenant).Queue(namespace, emails).Rate()
+		if err := f.store.Client().HSet(t.Context(), rate, "tenths", fmt.Sprintf("%d:2", tenth)).Err(); err != nil {
+			t.Fatalf("HSet: %v", err)
+		}
+		expect("with the count of an older release", 108*time.Millisecond, 0)
+		expect("once its tenth has left", 10*time.Millisecond, 1)
 	})
 }
 

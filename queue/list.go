@@ -69,7 +69,7 @@ func (b *Broker) List(ctx context.Context, l List) (items []api.Job, next string
 			if r == nil || r.Run.State != l.State || r.Queue(l.Tenant) != q || !l.matches(r) {
 				continue
 			}
-			j, err := r.View(nil)
+			j, err := r.View(l.Tenant, nil)
 			if err != nil {
 				return nil, "", err
 			}

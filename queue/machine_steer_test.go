@@ -61,7 +61,7 @@ func (x *machine) steer(t *rapid.T) {
 }
 
 func (x *machine) revive(j *modelJob) {
-	j.attempt = min(j.attempt, j.opts.MaxAttempts-1)
+	j.opts.MaxAttempts = max(j.opts.MaxAttempts, j.attempt+1)
 	j.opts.ExpireAtMS = 0
 	x.m.to(j, api.JobPending, x.m.now)
 }

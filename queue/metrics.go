@@ -99,7 +99,7 @@ func (m *brokerMetrics) claimed(q jobstore.Queue, status string, jobs []api.Fetc
 	for i := range jobs {
 		j := &jobs[i]
 		m.attempts.WithLabelValues(attemptLabel(j.Attempt)).Inc()
-		if j.Attempt == 1 && j.Spec.ParentID == "" {
+		if j.Attempt == 1 && j.ParentID == "" && j.CallbackOf == "" {
 			m.wait.Observe(max(0, float64(now-max(j.CreatedAtMS, j.Spec.RunAtMS))/1000))
 		}
 	}

@@ -46,8 +46,11 @@ type modelQueue struct {
 	most, limit      int64
 	window           int64
 	cursors          [4]int64
-	tenths           map[int64]int64
+	tenths           map[int64]modelTenth
 }
+
+// modelTenth has the claims of a tenth of the window, and the time of the last.
+type modelTenth struct{ count, last int64 }
 
 type modelBatch struct {
 	sealed                  bool
@@ -57,7 +60,7 @@ type modelBatch struct {
 func newModel(tenant string, now int64, scoreOf func(string) int64) *model {
 	return &model{
 		tenant: tenant, now: now, scoreOf: scoreOf, jobs: map[string]*modelJob{}, gone: map[string]bool{},
-		queues:  map[string]*modelQueue{"emails": {tenths: map[int64]int64{}}, "others": {tenths: map[int64]int64{}}},
+		queues:  map[string]*modelQueue{"emails": {tenths: map[int64]modelTenth{}}, "others": {tenths: map[int64]modelTenth{}}},
 		uniques: map[string]string{}, batches: map[string]*modelBatch{},
 	}
 }
@@ -285,10 +288,10 @@ func (m *model) room(q string, want int) int {
 		want = min(want, int(c.most)-len(m.in(q, api.JobActive)))
 	}
 	if c.limit > 0 {
-		current, used := m.now/(c.window/10), int64(0)
+		used := int64(0)
 		for tenth, n := range c.tenths {
-			if tenth > current-10 {
-				used += n
+			if n.last+c.window > m.now {
+				used += n.count
 			} else {
 				delete(c.tenths, tenth)
 			}
@@ -319,10 +322,11 @@ func (m *model) claim(q string, taken []*modelJob, worker string, lease int64) (
 	touched := map[int]int64{}
 	for _, j := range taken {
 		touched[j.opts.Priority.Rank()] = j.place
-		j.state, j.attempt, j.epoch, j.at, j.worker = api.JobActive, j.attempt+1, j.epoch+1, m.now+lease, worker
+		j.state, j.attempt, j.epoch, j.at, j.worker = api.JobActive, j.attempt+1, j.epoch+1, m.now+lease, fmt.Sprintf("%s@%d", worker, m.now)
 	}
-	if c.limit > 0 {
-		c.tenths[m.now/(c.window/10)] += int64(len(taken))
+	if c.limit > 0 && len(taken) > 0 {
+		tenth := m.now / (c.window / 10)
+		c.tenths[tenth] = modelTenth{c.tenths[tenth].count + int64(len(taken)), m.now}
 	}
 	for rank, last := range touched {
 		for _, j := range m.in(q, api.JobPending) {

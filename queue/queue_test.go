@@ -2,6 +2,7 @@ package queue_test
 
 import (
 	"encoding/json"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -210,12 +211,24 @@ func TestJobLifecycle(t *testing.T) {
 		if _, err := f.Retry(t.Context(), f.tenant, j.ID); err != nil {
 			t.Fatalf("Retry: %v", err)
 		}
-		again := f.fetch(t, 1)
-		if len(again) != 1 || again[0].Attempt != 4 {
-			t.Fatalf("fetch after the retry: got %+v, want one job in attempt 4", again)
+		for attempt := 5; attempt <= 6; attempt++ { // each retry allows one more
+			again := f.fetch(t, 1)
+			if len(again) != 1 || again[0].Attempt != attempt || again[0].MaxAttempts != attempt {
+				t.Fatalf("fetch after the retry: got %+v, want one job in attempt %d of %d", again, attempt, attempt)
+			}
+			if out := f.fail(t, again[0]); !out.OK || out.State != api.JobDead {
+				t.Fatalf("fail of attempt %d: got %+v, want state dead", attempt, out)
+			}
+			if _, err := f.Retry(t.Context(), f.tenant, j.ID); err != nil {
+				t.Fatalf("Retry: %v", err)
+			}
 		}
-		if out := f.ack(t, again[0], ""); !out.OK {
-			t.Errorf("ack: got %+v, want success", out)
+		var numbers []int
+		for _, e := range f.get(t, j.ID).Errors {
+			numbers = append(numbers, e.Attempt)
+		}
+		if want := []int{1, 2, 3, 4, 5, 6}; !slices.Equal(numbers, want) {
+			t.Errorf("errors of attempts: got %v, want %v", numbers, want)
 		}
 	})
 }

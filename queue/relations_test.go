@@ -189,12 +189,12 @@ func TestABatchCallsBackOnce(t *testing.T) {
 			f.fail(t, jobs[1], func(j *api.JobFail) { j.Fatal = true })
 			seal()
 			called, err := f.Get(t.Context(), f.tenant, b.CallbackID)
-			if err != nil || called.State != api.JobPending || string(called.Payload) != `"done"` || called.ParentID != b.ID {
-				t.Fatalf("Get of the callback: got %+v, error %v, want it pending with payload \"done\" and parent %s", called, err, b.ID)
+			if err != nil || called.State != api.JobPending || string(called.Payload) != `"done"` || called.ParentID != "" || called.CallbackOf != b.ID {
+				t.Fatalf("Get of the callback: got %+v, error %v, want it pending with payload \"done\", without a parent, of batch %s", called, err, b.ID)
 			}
 			got, err := f.Fetch(t.Context(), queue.Fetch{Tenant: f.tenant, Namespace: namespace, Queues: []string{"callbacks"}, WorkerID: "w1", Count: 5})
-			if err != nil || len(got) != 1 {
-				t.Fatalf("Fetch: got %v, error %v, want one job", got, err)
+			if err != nil || len(got) != 1 || got[0].ParentID != "" || got[0].CallbackOf != b.ID {
+				t.Fatalf("Fetch: got %+v, error %v, want one job, the callback of batch %s", got, err, b.ID)
 			}
 			f.ack(t, got[0], "")
 			if _, err := f.Retry(t.Context(), f.tenant, jobs[1].ID); err != nil { // it ends a second time

@@ -43,7 +43,7 @@ func TestTickerKeepsToTheGrid(t *testing.T) {
 		}
 		for i, j := range jobs {
 			tick := first + int64(i)*60_000
-			want := api.ScheduledTick{Schedule: "minutely", CreatedAtMS: created, TickMS: tick, TickSeq: int64(i) + 1}
+			want := api.JobTick{Schedule: "minutely", TickMS: tick, TickSeq: int64(i) + 1}
 			if *j.Schedule != want || string(j.Payload) != `{"n":1}` || j.MaxAttempts != 2 || j.Priority != api.PriorityHigh || j.State != api.JobPending {
 				t.Errorf("job %d = %+v of tick %+v, want tick %+v", i, j, j.Schedule, want)
 			}
@@ -72,9 +72,11 @@ func TestTickerInvokesFunctions(t *testing.T) {
 		f.ms.Store(f.load(t, path).State.NextTickMS)
 		f.round(t)
 		jobs := f.jobs(t, "fn.report")
-		if len(jobs) != 1 || jobs[0].Target.Alias != api.DefaultAlias || string(jobs[0].Payload) != "{}" ||
-			jobs[0].Activation.Principal.Sub != "me" || jobs[0].Activation.Access != api.AccessGranted {
-			t.Fatalf("jobs = %+v, want one of the default alias, on behalf of me", jobs)
+		if len(jobs) != 1 || jobs[0].Target.Alias != api.DefaultAlias || string(jobs[0].Payload) != "{}" || jobs[0].ActivationID != jobs[0].ID {
+			t.Fatalf("jobs = %+v, want one of the default alias", jobs)
+		}
+		if on := f.stored(t, jobs[0].ID).Activation; on.Principal.Sub != "me" || on.Access != api.AccessGranted {
+			t.Errorf("the job runs for %+v with access %v, want me and granted", on.Principal, on.Access)
 		}
 		a, err := activations.New(f.store).Get(t.Context(), f.tenant, jobs[0].ID)
 		if err != nil {

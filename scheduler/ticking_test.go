@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -132,6 +133,20 @@ func (f *ticking) load(t *testing.T, path storage.SchedulePath) *storage.LoadedS
 		t.Fatalf("Load: %v", err)
 	}
 	return s
+}
+
+// stored returns the stored part of a job, which has more than the API shows.
+func (f *ticking) stored(t *testing.T, id string) (spec api.JobSpec) {
+	t.Helper()
+	raw, err := f.store.Client().Get(t.Context(), f.store.JobKeys(f.tenant).Spec(id)).Result()
+	if err != nil {
+		t.Fatalf("read the spec of job %s: %v", id, err)
+	}
+	header, _, _ := strings.Cut(raw, "\n")
+	if err := json.Unmarshal([]byte(header), &spec); err != nil {
+		t.Fatalf("decode the spec of job %s: %v", id, err)
+	}
+	return spec
 }
 
 // jobs returns all jobs of a queue in the order of their ticks.

@@ -27,7 +27,7 @@ func TestTicksAreTraced(t *testing.T) {
 	if len(jobs) != 1 || len(spans) != 1 || spans[0].Name() != "schedule.tick" {
 		t.Fatalf("got %d jobs and spans %v, want one job and one span schedule.tick", len(jobs), spans)
 	}
-	if carried := jobs[0].Activation.Traceparent; !strings.Contains(carried, spans[0].SpanContext().SpanID().String()) {
+	if carried := f.stored(t, jobs[0].ID).Activation.Traceparent; !strings.Contains(carried, spans[0].SpanContext().SpanID().String()) {
 		t.Errorf("traceparent of the job: got %q, want span %v", carried, spans[0].SpanContext())
 	}
 	told := map[string]string{}

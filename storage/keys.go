@@ -363,6 +363,17 @@ func (k JobKeys) Batch(id string) string { return "cs:batch:" + k.tenant + ":" +
 // Worker is the record of a process that fetches.
 func (k JobKeys) Worker(id string) string { return "cs:worker:" + k.tenant + ":" + id }
 
+// Batches lists the batches of a namespace, all with the score 0, so in the order of their ids.
+// BatchEnds has those that have ended, by the time from which their records have expired.
+func (k JobKeys) Batches(namespace string) string { return "cs:batches:" + k.tenant + ":" + namespace }
+
+// BatchEnds is documented at Batches.
+func (k JobKeys) BatchEnds(namespace string) string { return k.Batches(namespace) + ":ends" }
+
+// WorkerQueues is the set of the queues that a process fetches from, as ns/q, by the time of
+// the last fetch. It is no key of Worker's: workers choose their ids.
+func (k JobKeys) WorkerQueues(id string) string { return "cs:workerqueues:" + k.tenant + ":" + id }
+
 // Workers is the set of a tenant's workers, by their last heartbeat. It is no key
 // of Worker's: workers choose their ids.
 func (k JobKeys) Workers() string { return "cs:workers:" + k.tenant }

@@ -12,6 +12,7 @@ func TestKeys(t *testing.T) {
 	all := func(k Keys) []string {
 		f := k.function("t_abc123", "payments", "reconcile")
 		d := k.Documents(DocumentPath{"t_abc123", "fn.payments.reconcile", "settings"})
+		jobs := (&Store{keys: k}).JobKeys("t_abc123")
 		secret := (&Store{keys: k}).SecretKeys("t_abc123", "payments")
 		return []string{
 			keyTenants, k.ActivationSweeps(), k.namespaces("t_abc123"), k.functionIndex("t_abc123", "payments"),
@@ -25,6 +26,8 @@ func TestKeys(t *testing.T) {
 			k.DocumentUsage("t_abc123", "usage"), k.DocumentNamespaces("t_abc123", "usage"), k.DocumentInstallMeta("t_abc123", "usage"),
 			k.DocumentTenantUsage("t_abc123"), k.DocumentInstalls("t_abc123"), k.DocumentExpiring("t_abc123"), keyDocumentTenants, k.DocumentCursorKey(),
 			secret.Record("DB.url"), secret.Index(), secret.Floor(),
+			jobs.Batch("uuid"), jobs.Batches("payments"), jobs.BatchEnds("payments"),
+			jobs.Worker("w1"), jobs.WorkerQueues("w1"), jobs.Workers(),
 		}
 	}
 	plain := []string{
@@ -42,6 +45,8 @@ func TestKeys(t *testing.T) {
 		"cs:doc:t_abc123:usage:usage", "cs:doc:t_abc123:usage:namespaces", "cs:doc:t_abc123:usage:meta",
 		"cs:doc:t_abc123:usage", "cs:doc:t_abc123:installs", "cs:doc:t_abc123:expiring", "cs:doc:tenants", "cs:doc:cursorkey",
 		"cs:secret:t_abc123:payments:DB.url", "cs:secrets:t_abc123:payments", "cs:secrets:t_abc123:payments:floor",
+		"cs:batch:t_abc123:uuid", "cs:batches:t_abc123:payments", "cs:batches:t_abc123:payments:ends",
+		"cs:worker:t_abc123:w1", "cs:workerqueues:t_abc123:w1", "cs:workers:t_abc123",
 	}
 	if d := cmp.Diff(plain, all(Keys{})); d != "" {
 		t.Errorf("difference (-plain +all(Keys{})):\n%s", d)
@@ -61,6 +66,8 @@ func TestKeys(t *testing.T) {
 		"cs:doc:{t_abc123}:usage:usage", "cs:doc:{t_abc123}:usage:namespaces", "cs:doc:{t_abc123}:usage:meta",
 		"cs:doc:{t_abc123}:usage", "cs:doc:{t_abc123}:installs", "cs:doc:{t_abc123}:expiring", "cs:doc:tenants", "cs:doc:cursorkey",
 		"cs:secret:{t_abc123}:payments:DB.url", "cs:secrets:{t_abc123}:payments", "cs:secrets:{t_abc123}:payments:floor",
+		"cs:batch:{t_abc123}:uuid", "cs:batches:{t_abc123}:payments", "cs:batches:{t_abc123}:payments:ends",
+		"cs:worker:{t_abc123}:w1", "cs:workerqueues:{t_abc123}:w1", "cs:workers:{t_abc123}",
 	}
 	if d := cmp.Diff(tagged, all(Keys{hashTags: true})); d != "" {
 		t.Errorf("difference (-tagged +all(Keys{hashTags: true})):\n%s", d)

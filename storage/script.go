@@ -81,6 +81,7 @@ const (
 	ScriptDueSettle    = "due_settle.lua"
 	ScriptScheduleTick = "schedule_tick.lua"
 	ScriptBatchCount   = "batch_count.lua"
+	ScriptBatchDelete  = "batch_delete.lua"
 	ScriptQueueConfig  = "queue_configure.lua"
 )
 

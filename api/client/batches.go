@@ -31,3 +31,17 @@ func (n *Namespace) SealBatch(ctx context.Context, id string) (api.Batch, error)
 	_, err := n.tenant.c.call(ctx, &request{method: http.MethodPost, path: n.path("batches", id) + ":seal"}, nil, &out)
 	return out, err
 }
+
+// Batches returns a page of the namespace's batches, newest first.
+func (n *Namespace) Batches(ctx context.Context, o PageOptions) (api.Page[api.Batch], error) {
+	var out api.Page[api.Batch]
+	_, err := n.tenant.c.call(ctx, &request{method: http.MethodGet, path: n.path("batches"), query: o.query()}, nil, &out)
+	return out, err
+}
+
+// DeleteBatch deletes a batch; its jobs stay, and its callback is not enqueued, unless it was
+// before. CodeBatchNotFound.
+func (n *Namespace) DeleteBatch(ctx context.Context, id string) error {
+	_, err := n.tenant.c.call(ctx, &request{method: http.MethodDelete, path: n.path("batches", id)}, nil, nil)
+	return err
+}

@@ -43,6 +43,7 @@ const (
 	BatchCreate    = Action("cs:batch:create")
 	BatchRead      = Action("cs:batch:read")
 	BatchSeal      = Action("cs:batch:seal")
+	BatchDelete    = Action("cs:batch:delete")
 	WorkerRead     = Action("cs:worker:read")
 
 	ScheduleCreate = Action("cs:schedule:create")

@@ -44,13 +44,25 @@ func (a *API) batchEndpoints() []rest.Endpoint {
 		rest.Operation(rest.Route{
 			Method: http.MethodPost, Path: pathBatches, Action: access.BatchCreate, Extent: rest.PathNamespaceOnly,
 			ID: "create-batch", Tag: "batches", Summary: "Begin a batch of jobs", Status: http.StatusCreated,
-			Description: "A job is added to the batch by its batch_id when it is enqueued, until the batch is sealed.",
+			Description: "A job is added to the batch by its batch_id when it is enqueued, until the batch is sealed. An open batch is deleted 7 days after its last change.",
 		}, a.createBatch),
 		rest.Operation(rest.Route{
 			Method: http.MethodGet, Path: pathBatch, Action: access.BatchRead, Extent: rest.PathNamespaceOnly,
 			ID: "get-batch", Tag: "batches", Summary: "Read a batch with its counts",
 		}, func(ctx context.Context, in *batchInput) (*batchOutput, error) {
 			return answerBatch(a.queue.GetBatch(ctx, string(in.Tenant), string(in.Namespace), in.BatchID))
+		}),
+		rest.Operation(rest.Route{
+			Method: http.MethodGet, Path: pathBatches, Action: access.BatchRead, Extent: rest.PathNamespaceOnly,
+			ID: "list-batches", Tag: "batches", Summary: "List a namespace's batches with their counts, newest first",
+			Description: "A page may be short, even empty, and still have a next_cursor.",
+		}, a.listBatches),
+		rest.Operation(rest.Route{
+			Method: http.MethodDelete, Path: pathBatch, Action: access.BatchDelete, Extent: rest.PathNamespaceOnly,
+			ID: "delete-batch", Tag: "batches", Summary: "Delete a batch",
+			Description: "Its jobs stay. Its callback is not enqueued, unless it was before.",
+		}, func(ctx context.Context, in *batchInput) (*struct{}, error) {
+			return nil, a.queue.DeleteBatch(ctx, string(in.Tenant), string(in.Namespace), in.BatchID)
 		}),
 		rest.Operation(rest.Route{
 			Method: http.MethodPost, Path: pathBatch + ":seal", Action: access.BatchSeal, Extent: rest.PathNamespaceOnly,
@@ -60,6 +72,19 @@ func (a *API) batchEndpoints() []rest.Endpoint {
 			return answerBatch(a.queue.SealBatch(ctx, string(in.Tenant), string(in.Namespace), in.BatchID))
 		}),
 	}
+}
+
+type listBatchesInput struct {
+	rest.NamespacePath
+	rest.PageQuery
+}
+
+// listBatches answers with a page of a namespace's batches, newest first.
+func (a *API) listBatches(ctx context.Context, in *listBatchesInput) (*rest.PageOutput[api.Batch], error) {
+	tenant, namespace := string(in.Tenant), string(in.Namespace)
+	return rest.ReadPage(rest.ListScope("batches", tenant, namespace), in.Cursor, func(after string) ([]api.Batch, string, error) {
+		return a.queue.ListBatches(ctx, tenant, namespace, after, in.Limit)
+	})
 }
 
 // answerBatch answers with a batch. It takes the results of a method of the broker.

@@ -278,6 +278,9 @@ func appendJob(b []byte, j *api.FetchedJob) ([]byte, error) {
 	if j.ParentID != "" {
 		text("parent_id", j.ParentID)
 	}
+	if j.CallbackOf != "" {
+		text("callback_of", j.CallbackOf)
+	}
 	number("created_at_ms", j.CreatedAtMS)
 	b[len(b)-1] = '}'
 	return b, nil

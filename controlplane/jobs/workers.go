@@ -30,13 +30,18 @@ func (a *API) workerEndpoints() []rest.Endpoint {
 }
 
 // listWorkers answers with a page of the workers that were alive in the last five minutes,
-// by id. Workers of namespaces that the caller may not enter are removed from the page, so
-// it may be short, even empty, and still have a next_cursor.
+// by id. Namespaces that the caller may not enter are left out, and workers that have no
+// other, so a page may be short, even empty, and still have a next_cursor.
 func (a *API) listWorkers(ctx context.Context, in *listWorkersInput) (*rest.PageOutput[api.Worker], error) {
 	tenant := string(in.Tenant)
 	return rest.ReadPage(rest.ListScope("workers", tenant), in.Cursor, func(after string) ([]api.Worker, string, error) {
 		items, next, err := a.queue.Workers(ctx, tenant, after, in.Limit)
-		items = slices.DeleteFunc(items, func(w api.Worker) bool { return !rest.CallerOf(ctx).EntersNamespace(w.Namespace) })
+		caller := rest.CallerOf(ctx)
+		for i := range items {
+			w := &items[i]
+			w.Namespaces = slices.DeleteFunc(w.Namespaces, func(n api.WorkerNamespace) bool { return !caller.EntersNamespace(n.Namespace) })
+		}
+		items = slices.DeleteFunc(items, func(w api.Worker) bool { return len(w.Namespaces) == 0 })
 		return items, next, err
 	})
 }

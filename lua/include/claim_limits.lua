@@ -23,10 +23,10 @@ local function claim_limits(config_key, active_key, rate_key, now, limit)
   end
   local tenth_ms = math.max(1, math.floor(window_ms / 10))
   local current = math.floor(now / tenth_ms)
-  local tenths, used, oldest = read_window(redis.call('HGET', rate_key, 'tenths'), current)
+  local tenths, used, next_end = read_window(redis.call('HGET', rate_key, 'tenths'), now, window_ms, tenth_ms)
   room = math.min(room, rate_limit - used)
   if room <= 0 then
-    return 'limited', string.format('%.0f', (oldest + 10) * tenth_ms - now)
+    return 'limited', string.format('%.0f', next_end - now)
   end
   return nil, nil, room, {tenths = tenths, current = current}
 end

@@ -6,6 +6,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/queue/internal/jobstore"
 	"github.com/codesous/sous/storage"
 )
@@ -22,26 +23,52 @@ func (r *Repairer) batchPage(ctx context.Context, page []jobstore.Key, now int64
 		return nil
 	}
 	pipe := r.rdb.Pipeline()
-	sealed := make([]*redis.StringCmd, len(page))
+	fields := make([]*redis.SliceCmd, len(page))
 	for i, k := range page {
-		sealed[i] = pipe.HGet(ctx, r.store.JobKeys(k.Tenant).Batch(k.ID)+":meta", jobstore.BatchSealed)
+		fields[i] = pipe.HMGet(ctx, r.store.JobKeys(k.Tenant).Batch(k.ID)+":meta", jobstore.BatchSealed, jobstore.BatchChanged, jobstore.BatchNamespace)
 	}
 	findings.Reads += len(page)
-	if _, err := pipe.Exec(ctx); jobstore.Failure(ctx, "look at batches", err) != nil {
+	if _, err := pipe.Exec(ctx); err != nil {
 		return jobstore.Failure(ctx, "look at batches", err)
 	}
 	var errs []error
 	for i, k := range page {
-		if sealed[i].Val() != "1" {
-			continue
+		found := jobstore.Words(fields[i].Val())
+		sealed, changed, namespace := found[0], found[1], found[2]
+		var err error
+		switch {
+		case sealed == "" || namespace == "": // it was deleted a moment ago
+		case sealed == "1":
+			err = r.batch(ctx, k, now, findings)
+		case changed == "":
+			err = r.adoptBatch(ctx, k, namespace)
+		case jobstore.BatchExpired(changed, now):
+			err = r.expireBatch(ctx, k, namespace, changed, findings)
 		}
-		err := r.batch(ctx, k, now, findings)
 		if storage.Fatal(ctx, err) {
 			return err
 		}
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
+}
+
+// adoptBatch lists an open batch of an older release, whose time starts now.
+func (r *Repairer) adoptBatch(ctx context.Context, k jobstore.Key, namespace string) error {
+	err := r.jobs.AdoptBatch(ctx, k.Tenant, namespace, k.ID)
+	if api.ErrorCode(err) == api.CodeBatchNotFound {
+		return nil
+	}
+	return err
+}
+
+// expireBatch deletes a batch that was open and unchanged for api.OpenBatchRetentionMS.
+func (r *Repairer) expireBatch(ctx context.Context, k jobstore.Key, namespace, changed string, findings *Findings) error {
+	deleted, err := r.jobs.DeleteBatch(ctx, k.Tenant, namespace, k.ID, changed)
+	if err == nil && deleted {
+		findings.addRepair(KindBatch, jobstore.Queue{Tenant: k.Tenant, Namespace: namespace}, k.ID, "it was open and unchanged for 7 days: it was deleted, without its callback")
+	}
+	return err
 }
 
 // batchesAgain checks the batches again that have been suspicious for repairGraceMS.

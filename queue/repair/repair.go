@@ -47,7 +47,7 @@ const (
 	KindOrphan     = "orphan"     // a job was in no index
 	KindUnlisted   = "unlisted"   // a queue with jobs was not in its tenant's list
 	KindWaiting    = "waiting"    // a job waited for jobs that have all ended
-	KindBatch      = "batch"      // a batch was complete, but its callback was not made
+	KindBatch      = "batch"      // a batch was complete, but its callback was not made, or open and unchanged for too long
 	KindJobless    = "jobless"    // an activation's job did not exist
 	KindUnfinished = "unfinished" // an activation's job had ended, but the activation had not
 )

@@ -189,7 +189,7 @@ func TestBindingStatus(t *testing.T) {
 	}
 	s := storagetest.Open(t, storage.Config{URL: storagetest.Redis(t).URL, Clock: func() time.Time { return tick(0) }})
 	ctx, r, tenant := context.Background(), bindings.New(s), storagetest.Tenant(t)
-	if _, err := r.Create(ctx, tenant, "default", storedBinding("pay"), 1); err != nil {
+	if _, err := r.Create(ctx, tenant, "default", storedBinding("pay"), s.NowMS()); err != nil {
 		t.Fatalf("Create: %v", err)
 	}
 	path := storage.BindingPath{Tenant: tenant, Namespace: "default", Name: "pay"}
@@ -199,7 +199,7 @@ func TestBindingStatus(t *testing.T) {
 		if err != nil || len(got.Shares) != replicas {
 			t.Errorf("%s: Status: got %+v and error %v, want %d shares", what, got, err, replicas)
 		}
-		if want.State == api.BindingStopped {
+		if want.State == api.BindingStopped || want.State == api.BindingStarting {
 			got.Status.Reason = ""
 		}
 		if diff := cmp.Diff(want, got.Status); diff != "" {
@@ -213,6 +213,8 @@ func TestBindingStatus(t *testing.T) {
 			t.Fatalf("Report: %v", err)
 		}
 	}
+	expect("it is new", 0, api.BindingCounts{State: api.BindingStarting})
+	tick(15 * time.Second)
 	expect("no replica reports", 0, api.BindingCounts{State: api.BindingStopped})
 	report("a", api.BindingCounts{State: api.BindingFailing, Reason: "down", LastPollMS: 5, Taken: 2, Completed: 1, InFlight: 1})
 	expect("one fails", 1, api.BindingCounts{State: api.BindingFailing, Reason: "down", LastPollMS: 5, Taken: 2, Completed: 1, InFlight: 1})
@@ -225,10 +227,19 @@ func TestBindingStatus(t *testing.T) {
 		t.Fatalf("Withdraw: %v", err)
 	}
 	expect("both have gone", 0, api.BindingCounts{State: api.BindingStopped})
-	if _, err := r.Update(ctx, path, nil, 2, func(b *bindings.Record) error { b.Enabled = false; return nil }); err != nil {
-		t.Fatalf("Update: %v", err)
+	enable := func(on bool) {
+		t.Helper()
+		if _, err := r.Update(ctx, path, nil, s.NowMS(), func(b *bindings.Record) error { b.Enabled = on; return nil }); err != nil {
+			t.Fatalf("Update: %v", err)
+		}
 	}
+	enable(false)
 	expect("it is disabled", 0, api.BindingCounts{State: api.BindingDisabled})
+	report("a", api.BindingCounts{State: api.BindingDisabled})
+	enable(true)
+	expect("it is enabled again, and the replica has not seen it", 1, api.BindingCounts{State: api.BindingStarting})
+	report("a", api.BindingCounts{State: api.BindingNoServer, Reason: "none"})
+	expect("the replica has no server", 1, api.BindingCounts{State: api.BindingNoServer, Reason: "none"})
 }
 
 // A replica that starts removes the reports of replicas that ended without withdrawing

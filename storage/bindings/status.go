@@ -25,6 +25,10 @@ const (
 // replica whose clock is ahead does not remove the reports of live ones.
 const PruneAfter = time.Hour
 
+// startGrace is how long a binding without reports counts as starting after its last change: a
+// replica that missed the notice reads the binding within 10 s and reports it 2 s later.
+const startGrace = 15 * time.Second
+
 // Report is a replica's report of one binding.
 type Report struct {
 	Path  storage.BindingPath
@@ -102,7 +106,7 @@ func (r *Repository) statuses(ctx context.Context, tenant, namespace string, bin
 	}
 	out := make([]api.BindingStatus, len(bindings))
 	for i := range bindings {
-		out[i] = api.BindingStatus{WorkerBinding: bindings[i], Status: sumShares(bindings[i].Enabled, shares[i]), Shares: shares[i]}
+		out[i] = api.BindingStatus{WorkerBinding: bindings[i], Status: sumShares(&bindings[i], shares[i], r.s.NowMS()), Shares: shares[i]}
 	}
 	return out, nil
 }
@@ -182,13 +186,15 @@ func freshShares(fields map[string]string, nowMS int64) (shares []api.BindingRep
 // stateOrder lists the states of replicas by precedence: the first that any replica is in
 // is the state of the binding.
 var stateOrder = []api.BindingState{
-	api.BindingRunning, api.BindingFailing, api.BindingWaiting, api.BindingNoServer, api.BindingDisabled, api.BindingStopped,
+	api.BindingRunning, api.BindingFailing, api.BindingWaiting, api.BindingStarting, api.BindingNoServer, api.BindingDisabled, api.BindingStopped,
 }
 
-// sumShares combines the shares of the replicas: counts are added, and the state is the first
-// in stateOrder with its reason. A binding that one replica runs is running, even if another
-// replica fails. A disabled binding is disabled, even while replicas still report on it.
-func sumShares(enabled bool, shares []api.BindingReplica) api.BindingCounts {
+// sumShares combines the shares of the replicas at nowMS: counts are added, and the state is the
+// first in stateOrder with its reason. A binding that one replica runs is running, even if
+// another replica fails. A disabled binding is disabled, even while replicas still report on it.
+// An enabled one is starting for startGrace after its last change if no replica reports on it,
+// or if all of them still report that it is disabled.
+func sumShares(b *api.WorkerBinding, shares []api.BindingReplica, nowMS int64) api.BindingCounts {
 	sum := api.BindingCounts{State: api.BindingStopped, Reason: "no replica with the cadence role reports on it"}
 	rank := len(stateOrder)
 	for _, s := range shares {
@@ -203,8 +209,12 @@ func sumShares(enabled bool, shares []api.BindingReplica) api.BindingCounts {
 			rank, sum.State, sum.Reason = at, s.State, s.Reason
 		}
 	}
-	if !enabled {
+	idle := sum.State == api.BindingStopped || sum.State == api.BindingDisabled
+	switch {
+	case !b.Enabled:
 		sum.State, sum.Reason = api.BindingDisabled, ""
+	case idle && nowMS-b.UpdatedAtMS < startGrace.Milliseconds():
+		sum.State, sum.Reason = api.BindingStarting, "no replica has reported on it yet"
 	}
 	return sum
 }

@@ -34,6 +34,7 @@ func (c *Claimer) deliver(ctx context.Context, a *attempt, offers []offer) (jobs
 			continue
 		}
 		options := spec.WithDefaults()
+		parent, batch := jobstore.Origin(a.q.Tenant, o.id, spec)
 		payload := spec.Payload
 		if len(payload) == 0 {
 			payload = []byte("null")
@@ -41,7 +42,7 @@ func (c *Claimer) deliver(ctx context.Context, a *attempt, offers []offer) (jobs
 		jobs = append(jobs, api.FetchedJob{
 			ID: o.id, Namespace: a.q.Namespace, Queue: a.q.Name, Payload: payload,
 			Attempt: o.claim.Attempt, MaxAttempts: options.MaxAttempts, LeaseEpoch: o.claim.Epoch, LeaseExpiresMS: a.expires,
-			Tags: spec.Tags, ParentID: spec.ParentID, CreatedAtMS: spec.CreatedAtMS,
+			Tags: spec.Tags, ParentID: parent, CallbackOf: batch, CreatedAtMS: spec.CreatedAtMS,
 			Spec: spec,
 		})
 	}

@@ -155,18 +155,18 @@ func (c *Claimer) firstOffers(ctx context.Context, a *attempt, found []candidate
 		}
 		if r := jobstore.NewRun(o.spec, o.spec.CreatedAtMS); r.State == api.JobPending {
 			o.known = r.String()
-			o.lease(r, a.worker, a.expires)
+			o.lease(r, a)
 		}
 	}
 	return offers, nil
 }
 
-// lease sets the run that the job, whose run is r, has once worker has leased it.
-func (o *offer) lease(r jobstore.Run, worker string, expires int64) {
-	o.claim = r.To(api.JobActive, expires)
+// lease sets the run that the job, whose run is r, has once the worker of a has leased it.
+func (o *offer) lease(r jobstore.Run, a *attempt) {
+	o.claim = r.To(api.JobActive, a.expires)
 	o.claim.Attempt++
 	o.claim.Epoch++
-	o.claim.Worker = worker
+	o.claim.Worker, o.claim.Started = a.worker, a.now
 	o.leased = o.claim.String()
 }
 
@@ -194,7 +194,7 @@ func (c *Claimer) readOffers(ctx context.Context, a *attempt, found []candidate)
 			return nil, err
 		}
 		o.spec, o.unreadable = jobstore.DecodeSpec(spec)
-		o.lease(r, a.worker, a.expires)
+		o.lease(r, a)
 	}
 	return offers, nil
 }

@@ -21,12 +21,14 @@ import (
 //	cs:batch:t:id:succeeded  those that completed
 //	cs:batch:t:id:failed     those that are dead or cancelled; a retry that completes moves one
 //
-// sealed is "0" or "1"; callback is an api.BatchCallback in JSON, "" for none.
+// sealed is "0" or "1"; callback is an api.BatchCallback in JSON, "" for none. changed_ms is the
+// time of the last change of an open batch; batches of older releases lack it until then.
 const (
 	BatchNamespace = "namespace"
 	BatchCallback  = "callback"
 	BatchSealed    = "sealed"
 	BatchCreated   = "created_ms"
+	BatchChanged   = "changed_ms"
 )
 
 // BatchNotFound returns the error with CodeBatchNotFound for batch id.
@@ -41,32 +43,66 @@ func (s *Store) ReadBatch(ctx context.Context, tenant, id string) (*api.Batch, e
 	if api.ValidateJobID(id) != nil {
 		return nil, BatchNotFound(id)
 	}
-	key := s.store.JobKeys(tenant).Batch(id)
-	pipe := s.rdb.Pipeline()
-	meta := pipe.HMGet(ctx, key+":meta", BatchNamespace, BatchCallback, BatchSealed, BatchCreated)
-	counts := []*redis.IntCmd{pipe.SCard(ctx, key+":jobs"), pipe.SCard(ctx, key+":succeeded"), pipe.SCard(ctx, key+":failed")}
-	if _, err := pipe.Exec(ctx); err != nil {
-		return nil, Failure(ctx, "read a batch", err)
+	found, err := s.ReadBatches(ctx, tenant, []string{id})
+	if err != nil {
+		return nil, err
 	}
-	fields := Words(meta.Val())
-	if fields[0] == "" {
+	if found[0] == nil {
 		return nil, BatchNotFound(id)
+	}
+	return found[0], nil
+}
+
+// ReadBatches is ReadBatch of several batches in one round trip, in the order of ids. One that
+// does not exist is nil.
+func (s *Store) ReadBatches(ctx context.Context, tenant string, ids []string) ([]*api.Batch, error) {
+	out := make([]*api.Batch, len(ids))
+	if len(ids) == 0 {
+		return out, nil
+	}
+	pipe := s.rdb.Pipeline()
+	metas, counts := make([]*redis.SliceCmd, len(ids)), make([][3]*redis.IntCmd, len(ids))
+	for i, id := range ids {
+		key := s.store.JobKeys(tenant).Batch(id)
+		metas[i] = pipe.HMGet(ctx, key+":meta", BatchNamespace, BatchCallback, BatchSealed, BatchCreated, BatchChanged)
+		counts[i] = [3]*redis.IntCmd{pipe.SCard(ctx, key+":jobs"), pipe.SCard(ctx, key+":succeeded"), pipe.SCard(ctx, key+":failed")}
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, Failure(ctx, "read batches", err)
+	}
+	for i, id := range ids {
+		var err error
+		out[i], err = decodeBatch(tenant, id, Words(metas[i].Val()))
+		if err != nil {
+			return nil, err
+		}
+		if b := out[i]; b != nil {
+			b.Total, b.Succeeded, b.Failed = counts[i][0].Val(), counts[i][1].Val(), counts[i][2].Val()
+			b.Pending = max(0, b.Total-b.Succeeded-b.Failed)
+		}
+	}
+	return out, nil
+}
+
+// decodeBatch decodes the fields of a batch without its counts, nil if it does not exist.
+func decodeBatch(tenant, id string, fields []string) (*api.Batch, error) {
+	if fields[0] == "" {
+		return nil, nil //nolint:nilnil // documented
 	}
 	created, err := strconv.ParseInt(fields[3], 10, 64)
 	if err != nil {
 		return nil, fmt.Errorf("queue: created_ms of batch %s is %q: %w", id, fields[3], err)
 	}
-	out := &api.Batch{
-		ID: id, Namespace: fields[0], Sealed: fields[2] == "1", CreatedAtMS: created,
-		Total: counts[0].Val(), Succeeded: counts[1].Val(), Failed: counts[2].Val(),
-	}
-	out.Pending = max(0, out.Total-out.Succeeded-out.Failed)
+	out := &api.Batch{ID: id, Namespace: fields[0], Sealed: fields[2] == "1", CreatedAtMS: created}
 	if fields[1] != "" {
 		out.Callback = &api.BatchCallback{}
 		if err := json.Unmarshal([]byte(fields[1]), out.Callback); err != nil {
 			return nil, fmt.Errorf("queue: decode the callback of batch %s: %w", id, err)
 		}
 		out.CallbackID = CallbackID(tenant, id)
+	}
+	if changed, err := strconv.ParseInt(fields[4], 10, 64); err == nil && !out.Sealed {
+		out.ExpiresAtMS = changed + api.OpenBatchRetentionMS
 	}
 	return out, nil
 }
@@ -88,13 +124,25 @@ func (s *Store) BatchIn(ctx context.Context, tenant, namespace, id string) (*api
 // the batch, so that making the callback twice creates one job.
 func CallbackID(tenant, batch string) string { return api.DerivedJobID("callback", tenant, batch) }
 
+// Origin returns the job that made job id, and the batch whose callback it is, "" for none.
+// Releases before December 2026 stored the batch of a callback as its parent.
+func Origin(tenant, id string, spec *api.JobSpec) (parent, batch string) {
+	if spec.CallbackOf == "" && spec.ParentID != "" && id == CallbackID(tenant, spec.ParentID) {
+		return "", spec.ParentID
+	}
+	return spec.ParentID, spec.CallbackOf
+}
+
 // ExpireBatch makes the records of a finished batch expire after the retention of jobs. The
 // callback's job ends later and is therefore kept longer, so that it is not made twice. The
 // hash comes last: repairs take a sealed batch whose hash does not expire for unfinished.
 // Errors: CodeStoreUnavailable.
-func (s *Store) ExpireBatch(ctx context.Context, tenant, id string) error {
-	key := s.store.JobKeys(tenant).Batch(id)
+func (s *Store) ExpireBatch(ctx context.Context, tenant, namespace, id string) error {
+	keys := s.store.JobKeys(tenant)
+	key := keys.Batch(id)
 	pipe := s.rdb.Pipeline()
+	ends := float64(s.store.NowMS() + s.RetentionMS + time.Minute.Milliseconds())
+	pipe.ZAdd(ctx, keys.BatchEnds(namespace), redis.Z{Score: ends, Member: id})
 	for _, part := range []string{":jobs", ":succeeded", ":failed", ":meta"} {
 		pipe.PExpire(ctx, key+part, time.Duration(s.RetentionMS)*time.Millisecond)
 	}
@@ -107,7 +155,7 @@ func (s *Store) ExpireBatch(ctx context.Context, tenant, id string) error {
 // changes nothing. Errors: CodeBatchNotFound, CodeStoreUnavailable.
 func (s *Store) CountBatch(ctx context.Context, tenant, id, seal string, succeeded, failed []string) (done bool, err error) {
 	key := s.store.JobKeys(tenant).Batch(id)
-	args := []any{seal, len(succeeded)}
+	args := []any{seal, s.store.NowMS(), len(succeeded)}
 	for _, ids := range [][]string{succeeded, failed} {
 		for _, id := range ids {
 			args = append(args, id)

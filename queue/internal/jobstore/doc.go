@@ -27,6 +27,8 @@
 // completes. The score of a pending job is 2×2^51 + 1000×2^10 = 4503599628394496; only the
 // cursor of a queue can raise it when the job is put back, see lua/include/cursor.lua.
 //
+// The word of the worker also has the time of the claim, as in w1@1000; it is left out here.
+//
 //	step                      run afterwards             member j1 leaves   and enters, with score
 //	enqueue                   pending 0 0 1000 - -                          pending 4503599628394496
 //	w1 claims it for 30 s     active 1 1 31000 - w1      pending            active 31000

@@ -106,8 +106,8 @@ func (s *Store) enqueueArguments(call Call, items []*Entry) (keys []string, args
 		keys = append(keys, tenant.Batch(call.Batch)+":meta", tenant.Batch(call.Batch)+":jobs")
 		batch = len(keys) - 1
 	}
-	args = append(make([]any, 0, 6+5*len(items)), len(items), call.Queue.Path(), call.Digest,
-		max(1, items[0].Spec.CreatedAtMS+api.IdempotencyTTLMS-s.store.NowMS()), batch, external)
+	args = append(make([]any, 0, 7+5*len(items)), len(items), call.Queue.Path(), call.Digest,
+		max(1, items[0].Spec.CreatedAtMS+api.IdempotencyTTLMS-s.store.NowMS()), batch, external, s.store.NowMS())
 	for i, item := range items {
 		args = append(args, item.ID, item.Text, item.Run.String(), ScoreText(item.Spec.Score), item.conditions(uniques[i]))
 	}

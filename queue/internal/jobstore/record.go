@@ -149,15 +149,29 @@ func NotFound(id string) error {
 	return api.Errorf(api.CodeJobNotFound, "job %s does not exist", id)
 }
 
-// View returns r as the API shows it, with errs, its stored errors, oldest first. Options
-// that the job was made without have their defaults.
-func (r *Record) View(errs []string) (*api.Job, error) {
-	j := &api.Job{ID: r.ID, JobSpec: *r.Spec, State: r.Run.State, Attempt: r.Run.Attempt}
-	j.JobOptions = r.Spec.WithDefaults()
+// View returns r, a job of tenant, as the API shows it, with errs, its stored errors, oldest first. Options
+// that the job was made without have their defaults. What only the platform needs is left out:
+// the score, the caller of an invocation and its rights, the marks of a schedule.
+func (r *Record) View(tenant string, errs []string) (*api.Job, error) {
+	spec := r.Spec
+	j := &api.Job{
+		ID: r.ID, Namespace: spec.Namespace, Queue: spec.Queue, Payload: spec.Payload, JobOptions: spec.WithDefaults(),
+		CreatedAtMS: spec.CreatedAtMS, ChainID: spec.ChainID, ChainStep: spec.ChainStep,
+		ActivationID: spec.ActivationID(r.ID), State: r.Run.State, Attempt: r.Run.Attempt, StartedAtMS: r.Run.Started, StateSinceMS: r.Run.At,
+	}
+	j.ParentID, j.CallbackOf = Origin(tenant, r.ID, spec)
 	if len(j.Payload) == 0 {
 		j.Payload = json.RawMessage("null")
 	}
-	j.StateSinceMS = r.Run.At
+	if spec.Activation != nil {
+		j.RetryOf = spec.Activation.RetryOf
+	}
+	if tick := spec.Schedule; tick != nil {
+		j.Schedule = &api.JobTick{Schedule: tick.Schedule, TickMS: tick.TickMS, TickSeq: tick.TickSeq}
+	}
+	if r.Run.Worker != none {
+		j.WorkerID = r.Run.Worker
+	}
 	switch {
 	case r.Run.State == api.JobActive:
 		j.Lease = &api.Lease{Epoch: r.Run.Epoch, ExpiresMS: r.Run.At, WorkerID: r.Run.Worker}

@@ -22,7 +22,7 @@ func TestSpecsAreReadAsTheyWereWritten(t *testing.T) {
 			Payload: json.RawMessage(rapid.StringMatching(`"[a-z\n{}]*"`).Draw(t, "payload")),
 		}
 		if rapid.Bool().Draw(t, "options") {
-			spec.Hostname = rapid.StringMatching(`[a-z",:]+`).Draw(t, "hostname")
+			spec.UniqueKey = rapid.StringMatching(`[a-z",:]+`).Draw(t, "unique key")
 			spec.MaxAttempts = rapid.IntRange(0, 9).Draw(t, "attempts")
 		}
 		text, err := EncodeSpec(spec)
@@ -72,7 +72,7 @@ func TestHeadersThatOnlyLookPlain(t *testing.T) {
 // TestRunsAreReadAsTheyWereWritten parses and formats runs, and refuses malformed ones.
 func TestRunsAreReadAsTheyWereWritten(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{"pending 0 0 1 - -", "active 1 2 3 1f w1 2"} {
+	for _, text := range []string{"pending 0 0 1 - -", "active 1 2 3 1f w1 2", "active 1 2 3 1f w1@1700000000000 2", "dead 1 2 3 1f a@b@5", "active 1 2 3 - @7", "active 1 2 3 - w@07", "active 1 2 3 - w@"} {
 		if r, err := ParseRun(text); err != nil || r.String() != text {
 			t.Errorf("ParseRun(%q) = %q, %v; want the same text and no error", text, r, err)
 		}
@@ -80,6 +80,46 @@ func TestRunsAreReadAsTheyWereWritten(t *testing.T) {
 	for _, text := range []string{"", "pending", "pending 0 0 1 -", "pending 0 0 1 - - 1 2", "pending x 0 1 - -", "pending 0 x 1 - -", "pending 0 0 x - -"} {
 		if r, err := ParseRun(text); err == nil {
 			t.Errorf("ParseRun(%q) = %+v, nil; want an error", text, r)
+		}
+	}
+}
+
+// TestRunsHaveTheirWorkersAndStarts: runs of older releases have no start, and ids may contain the
+// separator.
+func TestRunsHaveTheirWorkersAndStarts(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]Run{
+		"-":                {Worker: none},
+		"w1":               {Worker: "w1"},
+		"w1@1700000000000": {Worker: "w1", Started: 1_700_000_000_000},
+		"me@host@5":        {Worker: "me@host", Started: 5},
+		"me@host":          {Worker: "me@host"},
+		"me@0":             {Worker: "me@0"},
+	} {
+		got, err := ParseRun("active 1 2 3 - " + text)
+		if err != nil || got.Worker != want.Worker || got.Started != want.Started {
+			t.Errorf("ParseRun of worker %q: got worker %q, start %d, error %v; want %q, %d", text, got.Worker, got.Started, err, want.Worker, want.Started)
+		}
+	}
+}
+
+// TestCallbacksOfOlderReleasesHaveTheirBatch: they were stored with the batch as their parent.
+func TestCallbacksOfOlderReleasesHaveTheirBatch(t *testing.T) {
+	t.Parallel()
+	const tenant = "t_acme01"
+	batch, job := api.NewJobID(), api.NewJobID()
+	for name, c := range map[string]struct {
+		id            string
+		spec          api.JobSpec
+		parent, batch string
+	}{
+		"a callback of an older release": {CallbackID(tenant, batch), api.JobSpec{ParentID: batch}, "", batch},
+		"a callback":                     {CallbackID(tenant, batch), api.JobSpec{CallbackOf: batch}, "", batch},
+		"a job of a chain":               {api.NewJobID(), api.JobSpec{ParentID: job}, job, ""},
+		"any other job":                  {job, api.JobSpec{}, "", ""},
+	} {
+		if parent, of := Origin(tenant, c.id, &c.spec); parent != c.parent || of != c.batch {
+			t.Errorf("Origin of %s: got parent %q, batch %q, want %q, %q", name, parent, of, c.parent, c.batch)
 		}
 	}
 }

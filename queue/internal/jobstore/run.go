@@ -14,9 +14,9 @@ import (
 // string of six words: state, attempt, epoch, at, settled, worker; and a seventh, follows,
 // if the end of the job has consequences. For example,
 //
-//	active 1 3 1700000030000 2c w7 1
+//	active 1 3 1700000030000 2c w7@1700000000000 1
 //
-// is a job that w7 holds under epoch 3 until 1700000030000. Epoch 2 was settled by an ack with
+// is a job that w7 holds under epoch 3 since 1700000000000 until 1700000030000. Epoch 2 was settled by an ack with
 // continue, after which attempts are counted from 1 again. The end of the job has consequences.
 // lua/include/run.lua is the same format in Lua.
 //
@@ -26,7 +26,8 @@ import (
 type Run struct {
 	State api.JobState
 	// Attempt is how many attempts have started. An ack with continue or hold resets it to
-	// 0, a snooze takes its attempt back, and a retry by an operator leaves at least one.
+	// 0, and a snooze takes its attempt back. A retry by an operator leaves it, and raises
+	// the maximum of the spec if no attempt is left.
 	Attempt int
 	Epoch   int64 // of the last lease; it increases with every lease and is the fencing token
 	// At is a Unix time in milliseconds: when the lease ends (active), when the job is
@@ -37,7 +38,11 @@ type Run struct {
 	// "3f". It identifies repeated calls: a worker whose reply was lost sends its call again,
 	// and the job may by then be pending or have a new lease. "-" for none.
 	settled string
-	Worker  string // the last worker, "-" for none
+	// Worker is the last worker, "-" for none. Started is the Unix time in milliseconds at
+	// which it was given the job, stored behind the worker's id and an "@"; 0 in the runs of
+	// older releases, which have none.
+	Worker  string
+	Started int64
 	follows string // when the job's end has consequences: followsEnd, followsFailure, or "" for never
 }
 
@@ -61,6 +66,9 @@ func (r Run) String() string {
 	b = append(strconv.AppendInt(b, r.At, 10), ' ')
 	b = append(append(b, r.settled...), ' ')
 	b = append(b, r.Worker...)
+	if r.Started > 0 {
+		b = strconv.AppendInt(append(b, '@'), r.Started, 10)
+	}
 	if r.follows != "" {
 		b = append(append(b, ' '), r.follows...)
 	}
@@ -83,7 +91,22 @@ func ParseRun(s string) (Run, error) {
 	if err := cmp.Or(err1, err2, err3); err != nil {
 		return Run{}, fmt.Errorf("queue: malformed run %q: %w", s, err)
 	}
-	return Run{api.JobState(words[0]), attempt, epoch, at, words[4], words[5], words[6]}, nil
+	worker, started := parseWorker(words[5])
+	return Run{api.JobState(words[0]), attempt, epoch, at, words[4], worker, started, words[6]}, nil
+}
+
+// parseWorker splits the sixth word of a run. An id may contain an "@", so the last one counts.
+// A word whose last part is not a time as String writes it is the id of a worker alone.
+func parseWorker(word string) (worker string, started int64) {
+	at := strings.LastIndexByte(word, '@')
+	if at <= 0 {
+		return word, 0
+	}
+	started, err := strconv.ParseInt(word[at+1:], 10, 64)
+	if err != nil || started <= 0 || strconv.FormatInt(started, 10) != word[at+1:] {
+		return word, 0
+	}
+	return word[:at], started
 }
 
 // Settle returns r after its lease was settled in the given way.

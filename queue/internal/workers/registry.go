@@ -1,11 +1,14 @@
 // Package workers keeps a registry of the workers that fetch jobs, for operators. Leases do not
 // depend on it: a worker that is not registered can fetch and settle.
 //
-//	cs:worker:t:ID  string  an api.Worker in JSON, expires after ttlMS
-//	cs:workers:t    zset    the ids, by the time of the last write of their records
+//	cs:worker:t:ID        string  a record in JSON, expires after ttlMS
+//	cs:workerqueues:t:ID  zset    ns/q of the queues that it fetched from, by the last time; expires
+//	                              together with the record
+//	cs:workers:t          zset    the ids, by the time of the last write of their records
 //
-// Plain commands write both, without a transaction: an id without a record has expired, and
-// Read leaves it out. The ids that have expired are removed by the next write of any worker.
+// Plain commands write them, without a transaction: an id without a record has expired, and
+// Read leaves it out. The ids that have expired are removed by the next write of any worker. The
+// queues are a set of their own, because replicas note the fetches of one worker concurrently.
 package workers
 
 import (
@@ -13,7 +16,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/fnv"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/maypok86/otter/v2"
 	"github.com/redis/go-redis/v9"
@@ -31,7 +37,45 @@ const (
 	ttlMS        = 5 * 60_000
 	writeEveryMS = 10_000
 	maxHostname  = 255 // bytes; also of the version
+	maxQueues    = 256 // of one worker; the oldest are left out
 )
+
+// record is the stored part of a worker. Namespace and Queues are those of the last fetch: the
+// registries of older releases read them.
+type record struct {
+	ID              string   `json:"id"`
+	Hostname        string   `json:"hostname,omitempty"`
+	Namespace       string   `json:"namespace"`
+	Queues          []string `json:"queues"`
+	Version         string   `json:"version,omitempty"`
+	StartedAtMS     int64    `json:"started_at_ms"`
+	LastHeartbeatMS int64    `json:"last_heartbeat_ms"`
+}
+
+// Fetch is the part of a fetch that the registry notes.
+type Fetch struct {
+	WorkerID, Hostname, Version string
+	Namespace                   string
+	Queues                      []string
+}
+
+// seenKey identifies what a process has written: the record of a worker, and with queues other
+// than 0 that it fetches from these queues.
+type seenKey struct {
+	job    jobstore.Key
+	queues uint64
+}
+
+// digest identifies the queues of a fetch in a seenKey.
+func (f *Fetch) digest() uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(f.Namespace)) // never fails
+	for _, q := range f.Queues {
+		_, _ = h.Write([]byte{'/'})
+		_, _ = h.Write([]byte(q))
+	}
+	return max(h.Sum64(), 1)
+}
 
 // maxSeen is the maximum number of workers that a process caches. The record of a worker
 // beyond that is read and written at each call.
@@ -41,7 +85,7 @@ const maxSeen = 20_000
 type Registry struct {
 	store *storage.Store
 	rdb   redis.UniversalClient
-	seen  *otter.Cache[jobstore.Key, written]
+	seen  *otter.Cache[seenKey, written]
 }
 
 // written is the record of a worker that this process wrote last, in Unix milliseconds. Other
@@ -50,86 +94,97 @@ type written struct{ startedMS, atMS int64 }
 
 // New returns the registry in store.
 func New(store *storage.Store) (*Registry, error) {
-	seen, err := otter.New(&otter.Options[jobstore.Key, written]{MaximumSize: maxSeen})
+	seen, err := otter.New(&otter.Options[seenKey, written]{MaximumSize: maxSeen})
 	if err != nil {
 		return nil, fmt.Errorf("queue: %w", err)
 	}
 	return &Registry{store: store, rdb: store.Client(), seen: seen}, nil
 }
 
-// Note registers w, a worker that fetches, or refreshes its record. Note sets the times of w;
-// StartedAtMS is kept from the stored record, so that it is the time of the first fetch. The
-// last fetch decides on the other fields, such as the queues. Errors: CodeInvalid for a host
-// name or version of more than 255 bytes, CodeStoreUnavailable.
-func (r *Registry) Note(ctx context.Context, tenant string, w api.Worker) error {
-	if len(w.Hostname) > maxHostname || len(w.Version) > maxHostname {
+// Note registers the worker that makes a fetch, or refreshes its record. The record keeps the
+// time of the first fetch; the last one decides on host name and version. The queues are added
+// to those of its other fetches. Errors: CodeInvalid for a host name or version of more than
+// 255 bytes, CodeStoreUnavailable.
+func (r *Registry) Note(ctx context.Context, tenant string, f Fetch) error {
+	if len(f.Hostname) > maxHostname || len(f.Version) > maxHostname {
 		return api.InvalidField("hostname", "and version must be at most 255 bytes")
 	}
 	now := r.store.NowMS()
-	before, known := r.seen.GetIfPresent(jobstore.Key{Tenant: tenant, ID: w.ID})
+	key := seenKey{jobstore.Key{Tenant: tenant, ID: f.WorkerID}, f.digest()}
+	before, known := r.seen.GetIfPresent(key)
 	if known && now-before.atMS < writeEveryMS {
 		return nil
 	}
-	w.StartedAtMS, w.LastHeartbeatMS = now, now
+	w := record{ID: f.WorkerID, Hostname: f.Hostname, Namespace: f.Namespace, Queues: f.Queues, Version: f.Version, StartedAtMS: now, LastHeartbeatMS: now}
 	if known {
 		w.StartedAtMS = before.startedMS
-		return r.write(ctx, tenant, w)
+		return r.write(ctx, tenant, &w, &key)
 	}
 	raw, err := r.rdb.Get(ctx, r.store.JobKeys(tenant).Worker(w.ID)).Result()
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return jobstore.Failure(ctx, "read a worker", err)
 	}
-	var stored api.Worker
+	var stored record
 	if err == nil && json.Unmarshal([]byte(raw), &stored) == nil && stored.StartedAtMS > 0 {
 		w.StartedAtMS = stored.StartedAtMS
 	}
-	return r.write(ctx, tenant, w)
+	return r.write(ctx, tenant, &w, &key)
 }
 
-func (r *Registry) write(ctx context.Context, tenant string, w api.Worker) error {
+// write stores a record, and the queues of a fetch. fetch is nil for a heartbeat, which keeps
+// the queues: a worker that is busy does not fetch.
+func (r *Registry) write(ctx context.Context, tenant string, w *record, fetch *seenKey) error {
 	raw, err := api.EncodeJSON(w)
 	if err != nil {
 		return fmt.Errorf("queue: encode a worker: %w", err)
 	}
 	keys, now := r.store.JobKeys(tenant), w.LastHeartbeatMS
+	expired := strconv.FormatInt(now-ttlMS, 10)
 	pipe := r.rdb.Pipeline()
 	pipe.ZAdd(ctx, keys.Workers(), redis.Z{Score: float64(now), Member: w.ID})
-	pipe.ZRemRangeByScore(ctx, keys.Workers(), "-inf", strconv.FormatInt(now-ttlMS, 10))
+	pipe.ZRemRangeByScore(ctx, keys.Workers(), "-inf", expired)
+	if fetch != nil {
+		members := make([]redis.Z, len(w.Queues))
+		for i, q := range w.Queues {
+			members[i] = redis.Z{Score: float64(now), Member: w.Namespace + "/" + q}
+		}
+		pipe.ZAdd(ctx, keys.WorkerQueues(w.ID), members...)
+		pipe.ZRemRangeByScore(ctx, keys.WorkerQueues(w.ID), "-inf", expired)
+		pipe.ZRemRangeByRank(ctx, keys.WorkerQueues(w.ID), 0, -maxQueues-1)
+	}
+	pipe.Do(ctx, "PEXPIRE", keys.WorkerQueues(w.ID), ttlMS)
 	pipe.Do(ctx, "SET", keys.Worker(w.ID), raw, "PX", ttlMS)
 	if _, err := pipe.Exec(ctx); err != nil {
 		return jobstore.Failure(ctx, "note a worker", err)
 	}
-	r.seen.Set(jobstore.Key{Tenant: tenant, ID: w.ID}, written{w.StartedAtMS, now})
+	at := written{w.StartedAtMS, now}
+	r.seen.Set(seenKey{job: jobstore.Key{Tenant: tenant, ID: w.ID}}, at)
+	if fetch != nil {
+		r.seen.Set(*fetch, at)
+	}
 	return nil
 }
 
 // NoteAlive refreshes the record of a worker that sends heartbeats but does not fetch, because
 // it is busy with long jobs. It ignores workers that are not registered and, if namespace is not
-// empty, workers of other namespaces. Errors: CodeInvalid, CodeStoreUnavailable.
+// empty, workers that do not fetch from it. Errors: CodeInvalid, CodeStoreUnavailable.
 func (r *Registry) NoteAlive(ctx context.Context, tenant, namespace, id string) error {
 	if err := api.ValidateWorkerID(id); err != nil {
 		return err
 	}
 	now := r.store.NowMS()
-	if before, known := r.seen.GetIfPresent(jobstore.Key{Tenant: tenant, ID: id}); known && now-before.atMS < writeEveryMS {
+	if before, known := r.seen.GetIfPresent(seenKey{job: jobstore.Key{Tenant: tenant, ID: id}}); known && now-before.atMS < writeEveryMS {
 		return nil
 	}
-	raw, err := r.rdb.Get(ctx, r.store.JobKeys(tenant).Worker(id)).Result()
-	if errors.Is(err, redis.Nil) {
+	found, queues, err := r.read(ctx, tenant, []string{id})
+	if err != nil || len(found) == 0 {
+		return err
+	}
+	if namespace != "" && !slices.ContainsFunc(namespacesOf(&found[0], queues[0]), func(n api.WorkerNamespace) bool { return n.Namespace == namespace }) {
 		return nil
 	}
-	if err != nil {
-		return jobstore.Failure(ctx, "read a worker", err)
-	}
-	var w api.Worker
-	if err := json.Unmarshal([]byte(raw), &w); err != nil {
-		return fmt.Errorf("queue: decode worker %s: %w", id, err)
-	}
-	if namespace != "" && w.Namespace != namespace {
-		return nil
-	}
-	w.LastHeartbeatMS = now
-	return r.write(ctx, tenant, w)
+	found[0].LastHeartbeatMS = now
+	return r.write(ctx, tenant, &found[0], nil)
 }
 
 // IDs returns the ids of a tenant's registered workers, those seen last at the end. Errors:
@@ -143,31 +198,67 @@ func (r *Registry) IDs(ctx context.Context, tenant string) ([]string, error) {
 	return ids, nil
 }
 
-// Read returns the records of workers in the order of ids, without those that have expired.
-// Errors: CodeStoreUnavailable.
-func (r *Registry) Read(ctx context.Context, tenant string, ids []string) (workers []api.Worker, err error) {
+// Read returns the workers in the order of ids, without those that have expired. Errors:
+// CodeStoreUnavailable.
+func (r *Registry) Read(ctx context.Context, tenant string, ids []string) ([]api.Worker, error) {
+	records, queues, err := r.read(ctx, tenant, ids)
+	if err != nil {
+		return nil, err
+	}
+	workers := make([]api.Worker, len(records))
+	for i := range records {
+		w := &records[i]
+		workers[i] = api.Worker{
+			ID: w.ID, Hostname: w.Hostname, Version: w.Version, StartedAtMS: w.StartedAtMS, LastHeartbeatMS: w.LastHeartbeatMS,
+			Namespaces: namespacesOf(w, queues[i]),
+		}
+	}
+	return workers, nil
+}
+
+// read returns the records of workers that have not expired, with the members of their sets of
+// queues.
+func (r *Registry) read(ctx context.Context, tenant string, ids []string) (records []record, queues [][]string, err error) {
 	if len(ids) == 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
 	keys := r.store.JobKeys(tenant)
 	pipe := r.rdb.Pipeline()
-	replies := make([]*redis.StringCmd, len(ids))
+	stored, members := make([]*redis.StringCmd, len(ids)), make([]*redis.StringSliceCmd, len(ids))
 	for i, id := range ids {
-		replies[i] = pipe.Get(ctx, keys.Worker(id))
+		stored[i], members[i] = pipe.Get(ctx, keys.Worker(id)), pipe.ZRange(ctx, keys.WorkerQueues(id), 0, -1)
 	}
-	_, err = pipe.Exec(ctx)
-	if err := jobstore.Failure(ctx, "list workers", err); err != nil {
-		return nil, err
+	if err := storage.ExecOptional(ctx, pipe); err != nil {
+		return nil, nil, jobstore.Failure(ctx, "read workers", err)
 	}
-	for _, reply := range replies {
+	for i, reply := range stored {
 		if reply.Err() != nil {
 			continue // it has just expired
 		}
-		var w api.Worker
+		var w record
 		if err := json.Unmarshal([]byte(reply.Val()), &w); err != nil {
-			return nil, fmt.Errorf("queue: decode a worker: %w", err)
+			return nil, nil, fmt.Errorf("queue: decode worker %s: %w", ids[i], err)
 		}
-		workers = append(workers, w)
+		records, queues = append(records, w), append(queues, members[i].Val())
 	}
-	return workers, nil
+	return records, queues, nil
+}
+
+// namespacesOf returns the namespaces and queues of a worker, in the order of their names:
+// those of its set, and those of its last fetch, for records of older releases.
+func namespacesOf(w *record, members []string) []api.WorkerNamespace {
+	for _, q := range w.Queues {
+		members = append(members, w.Namespace+"/"+q)
+	}
+	slices.Sort(members)
+	out := []api.WorkerNamespace{}
+	for _, m := range slices.Compact(members) {
+		namespace, queue, _ := strings.Cut(m, "/")
+		if len(out) == 0 || out[len(out)-1].Namespace != namespace {
+			out = append(out, api.WorkerNamespace{Namespace: namespace})
+		}
+		last := &out[len(out)-1]
+		last.Queues = append(last.Queues, queue)
+	}
+	return out
 }

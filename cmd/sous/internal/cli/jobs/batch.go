@@ -15,6 +15,8 @@ import (
 func (a commands) batchCommand() *cobra.Command {
 	return a.RemoteGroup("batch", "Groups of jobs with a callback job after the last one",
 		a.batchCreateCommand(),
+		a.batchListCommand(),
+		a.batchDeleteCommand(),
 		a.batchStateCommand("get", "Show a batch with its counts", (*client.Namespace).Batch),
 		a.batchStateCommand("seal", "Close a batch to further jobs: its callback is enqueued when all of them have ended", (*client.Namespace).SealBatch))
 }
@@ -100,6 +102,47 @@ func (a commands) batchStateCommand(name, short string, do func(*client.Namespac
 	}
 }
 
+// batchListCommand returns sous batch list.
+func (a commands) batchListCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "list", Short: "List the batches of the namespace, newest first", Args: cobra.NoArgs}
+	limit := command.RegisterLimit(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		t, err := a.Target()
+		if err != nil {
+			return err
+		}
+		return command.PrintPages(cmd.Context(), a.App, t.Namespace.Batches, *limit, []string{"BATCH", "CREATED", "SEALED", "JOBS", "PENDING", "SUCCEEDED", "FAILED", "EXPIRES"}, func(b api.Batch) []string {
+			row := []string{b.ID, command.TimeText(b.CreatedAtMS), command.Mark(b.Sealed, "yes")}
+			for _, n := range []int64{b.Total, b.Pending, b.Succeeded, b.Failed} {
+				row = append(row, strconv.FormatInt(n, 10))
+			}
+			return append(row, command.TimeText(b.ExpiresAtMS))
+		})
+	}
+	return cmd
+}
+
+// batchDeleteCommand returns sous batch delete.
+func (a commands) batchDeleteCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "delete ID", Short: "Delete a batch: its jobs stay, its callback is not enqueued", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := api.ValidateBatchID(args[0]); err != nil {
+				return err
+			}
+			t, err := a.Target()
+			if err != nil {
+				return err
+			}
+			if err := t.Namespace.DeleteBatch(cmd.Context(), args[0]); err != nil {
+				return err
+			}
+			a.Note("%s deleted", args[0])
+			return nil
+		},
+	}
+}
+
 // batchText returns a batch as a table. PENDING counts the jobs that have not ended, of any
 // state.
 func batchText(b api.Batch) string {
@@ -111,6 +154,9 @@ func batchText(b api.Batch) string {
 		{"PENDING", strconv.FormatInt(b.Pending, 10)},
 		{"SUCCEEDED", strconv.FormatInt(b.Succeeded, 10)},
 		{"FAILED", strconv.FormatInt(b.Failed, 10)},
+	}
+	if b.ExpiresAtMS > 0 {
+		rows = append(rows, []string{"EXPIRES", command.TimeText(b.ExpiresAtMS)})
 	}
 	if b.Callback != nil {
 		rows = append(rows, []string{"CALLBACK", b.Callback.Queue + " " + b.CallbackID})

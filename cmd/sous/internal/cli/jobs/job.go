@@ -183,14 +183,20 @@ func jobText(j api.Job) string {
 		}
 	}
 	add("DUE", command.TimeText(j.DueAtMS))
+	add("STARTED", command.TimeText(j.StartedAtMS))
 	add("ENDED", command.TimeText(j.EndedAtMS))
 	add("DIED OF", j.DeadReason)
 	add("HELD FOR", j.HoldReason)
 	add("WAITS FOR", strings.Join(j.DependsOn, " "))
+	add("MADE BY", j.ParentID)
+	add("CALLBACK OF", j.CallbackOf)
 	add("BATCH", j.BatchID)
 	add("TAGS", tagsText(j.Tags))
+	add("ACTIVATION", j.ActivationID)
 	if j.Lease != nil {
-		add("WORKER", fmt.Sprintf("%s, until %s", j.Lease.WorkerID, command.TimeText(j.Lease.ExpiresMS)))
+		add("WORKER", fmt.Sprintf("%s, until %s", j.WorkerID, command.TimeText(j.Lease.ExpiresMS)))
+	} else {
+		add("WORKER", j.WorkerID)
 	}
 	var b strings.Builder
 	b.WriteString(command.Table([]string{"JOB", j.ID}, rows))

@@ -23,9 +23,18 @@ func (a commands) workerListCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return command.PrintPages(cmd.Context(), a.App, t.Tenant.Workers, *limit, []string{"WORKER", "HOST", "NAMESPACE", "QUEUES", "VERSION", "STARTED", "LAST SEEN"}, func(w api.Worker) []string {
-			return []string{w.ID, w.Hostname, w.Namespace, strings.Join(w.Queues, ","), w.Version, command.TimeText(w.StartedAtMS), command.TimeText(w.LastHeartbeatMS)}
+		return command.PrintPages(cmd.Context(), a.App, t.Tenant.Workers, *limit, []string{"WORKER", "HOST", "QUEUES", "VERSION", "STARTED", "LAST SEEN"}, func(w api.Worker) []string {
+			return []string{w.ID, w.Hostname, queuesText(&w), w.Version, command.TimeText(w.StartedAtMS), command.TimeText(w.LastHeartbeatMS)}
 		})
 	}
 	return cmd
+}
+
+// queuesText returns the queues of a worker as NS/QUEUE,QUEUE NS/….
+func queuesText(w *api.Worker) string {
+	var out []string
+	for _, n := range w.Namespaces {
+		out = append(out, n.Namespace+"/"+strings.Join(n.Queues, ","))
+	}
+	return strings.Join(out, " ")
 }

@@ -419,7 +419,9 @@ interface HttpResponse {
 interface ActivityEvent {
   type: "cadence.activity";
   cadence: {
-    domain: string; tasklist: string; workflow_id: string; run_id: string; activity_id: string; activity_type: string; attempt: number;
+    domain: string; tasklist: string; workflowId: string; runId: string; activityId: string; activityType: string;
+    /** Cadence's number of the attempt, from 0; `attempt` of the context counts from 1. */
+    attempt: number;
   };
   input: { json?: any; raw_base64: string };
 }
@@ -429,7 +431,10 @@ interface OutcomeEvent {
   version: "1.0";
   timestamp: string;
   requestContext: {
-    requestId: string; function: string; ref: string; version: number;
+    /** The id of the activation. */
+    requestId: string; function: string; ref: string;
+    /** The version that ran last; undefined if none did. */
+    version?: number;
     condition: "Success" | "RetriesExhausted" | "EventAgeExceeded"; approximateInvokeCount: number;
   };
   requestPayload: any;
