@@ -96,6 +96,7 @@ or cannot be reached, 3 the function failed.`,
 	} {
 		root.AddCommand(commands...)
 	}
+	a.RegisterCompletions(root)
 	return root
 }
 
