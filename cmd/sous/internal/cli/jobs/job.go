@@ -237,6 +237,13 @@ func (a commands) jobListCommand() *cobra.Command {
 	limit := command.RegisterLimit(cmd)
 	cmd.Flags().StringVar((*string)(&filter.State), "state", "",
 		"only those in this state: waiting, scheduled, held, pending, active, retrying, completed, dead or cancelled")
+	_ = cmd.RegisterFlagCompletionFunc("state", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) { // fails for an unknown flag only
+		var states []string
+		for _, state := range api.JobStates() {
+			states = append(states, string(state))
+		}
+		return states, cobra.ShellCompDirectiveNoFileComp
+	})
 	cmd.Flags().StringVar(&tag, "tag", "", "only those with this tag: NAME or NAME=VALUE")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		queue, err := a.queueTarget(args[0])
