@@ -9,7 +9,7 @@
 //
 //	access      sous keys, secret, audit
 //	cadence     sous cadence
-//	documents   sous storage, install
+//	documents   sous storage, owner
 //	functions   sous fn, activation, tail
 //	jobs        sous job, queue, batch, task, worker
 //	schedules   sous schedule
@@ -96,6 +96,7 @@ or cannot be reached, 3 the function failed.`,
 	} {
 		root.AddCommand(commands...)
 	}
+	a.RegisterCompletions(root)
 	return root
 }
 

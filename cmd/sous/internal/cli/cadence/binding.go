@@ -116,7 +116,7 @@ func bindingText(b *api.BindingStatus) string {
 	}
 	rows = append(rows,
 		[]string{"POLLERS", strconv.Itoa(b.Pollers.Activity)},
-		[]string{"AT ONCE", strconv.Itoa(b.Limits.MaxInflightTasks)},
+		[]string{"MAX IN FLIGHT", strconv.Itoa(b.Limits.MaxInflightTasks)},
 		[]string{"STATE", stateText(&b.Status)},
 		[]string{"REVISION", strconv.FormatInt(b.Revision, 10)},
 	)

@@ -82,7 +82,7 @@ func PrintList[T any](a *App, items []T, header []string, row func(T) []string) 
 	if items == nil {
 		items = []T{} // [] in JSON, not null
 	}
-	return a.Print(List[T]{items}, Table(header, rows))
+	return a.Print(List[T]{items}, Table(header, a.fit(header, rows)))
 }
 
 // PrintPages prints the first limit items (0: all of them) of a listing that list returns
@@ -175,6 +175,18 @@ func Plural(n int, noun string) string {
 		return "1 " + noun
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// DurationText returns a duration without the units that are zero: "1m", not "1m0s".
+func DurationText(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
 }
 
 // Mark returns text if on is set, else "-": a cell of a table.

@@ -1,9 +1,9 @@
 // Package documents holds the commands about documents (sous storage) and about the
-// installs that own them (sous install).
+// installs that own them (sous owner).
 //
 //	sous storage  documents.go   put, get, list, delete, bulk, transact
 //	              namespaces.go  namespaces, drop, changes, schema
-//	sous install  install.go     list, get, put, delete
+//	sous owner    install.go     list, get, put, delete
 //
 // An install owns namespaces, and a namespace has documents. These namespaces are not those
 // of functions and queues, which --namespace names. So every command of sous storage takes the

@@ -13,7 +13,7 @@ import (
 )
 
 func (a commands) installCommand() *cobra.Command {
-	return a.RemoteGroup("install", "Installs: owners of documents, and the functions that may use them",
+	return a.RemoteGroup("owner", "Owners of documents (installs), and the functions that may use them",
 		a.installListCommand(), a.installGetCommand(), a.installPutCommand(), a.installDeleteCommand())
 }
 
@@ -29,7 +29,7 @@ func (a commands) installTarget(id string) (*client.Install, error) {
 	return t.Tenant.Install(id), nil
 }
 
-// installListCommand returns sous install list. A function's own install, such as
+// installListCommand returns sous owner list. A function's own install, such as
 // fn.shop.cart, is never registered; it is in the list once it has documents.
 func (a commands) installListCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "List the tenant's installs, unregistered ones included", Args: cobra.NoArgs}
@@ -78,13 +78,13 @@ func (a commands) printInstall(i api.Install, err error) error {
 	}))
 }
 
-// installPutCommand returns sous install put. It replaces the whole record: --function and
+// installPutCommand returns sous owner put. It replaces the whole record: --function and
 // --description that are not set are removed from an install that has them.
 func (a commands) installPutCommand() *cobra.Command {
 	var install api.Install
 	cmd := &cobra.Command{
 		Use: "put ID", Short: "Register an install, or replace its functions and description",
-		Example: `  sous install put crm --function sales/sync --function 'billing/*' --description "what the CRM keeps"`,
+		Example: `  sous owner put crm --function sales/sync --function 'billing/*' --description "what the CRM keeps"`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			target, err := a.installTarget(args[0])
@@ -99,7 +99,7 @@ func (a commands) installPutCommand() *cobra.Command {
 	return cmd
 }
 
-// installDeleteCommand returns sous install delete. It deletes unregistered installs too, such
+// installDeleteCommand returns sous owner delete. It deletes unregistered installs too, such
 // as that of a function that was deleted.
 func (a commands) installDeleteCommand() *cobra.Command {
 	var yes bool

@@ -56,7 +56,7 @@ func (p *plan) differs() bool {
 func (p *plan) headline() string {
 	switch {
 	case p.now == nil:
-		return fmt.Sprintf("%s: new, %d files\n", p.name, len(p.files))
+		return fmt.Sprintf("%s: new, %s\n", p.name, command.Plural(len(p.files), "file"))
 	case !p.differs():
 		return fmt.Sprintf("%s: unchanged, version %d\n", p.name, p.now.version.Version)
 	}

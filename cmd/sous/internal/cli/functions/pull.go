@@ -103,7 +103,7 @@ func (a commands) pull(ctx context.Context, t *command.Target, fn *client.Functi
 		return err
 	}
 	out := pulled{Function: name, Version: now.version.Version, Folder: folder, Files: slices.Sorted(maps.Keys(files))}
-	return a.Print(out, fmt.Sprintf("wrote version %d of %s to %s: %d files\n", out.Version, name, folder, len(files)))
+	return a.Print(out, fmt.Sprintf("wrote version %d of %s to %s: %s\n", out.Version, name, folder, command.Plural(len(files), "file")))
 }
 
 // triggered is what invokes a function.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strconv"
@@ -185,10 +186,10 @@ func jobText(j api.Job) string {
 	add("DUE", command.TimeText(j.DueAtMS))
 	add("STARTED", command.TimeText(j.StartedAtMS))
 	add("ENDED", command.TimeText(j.EndedAtMS))
-	add("DIED OF", j.DeadReason)
-	add("HELD FOR", j.HoldReason)
-	add("WAITS FOR", strings.Join(j.DependsOn, " "))
-	add("MADE BY", j.ParentID)
+	add("DEAD REASON", j.DeadReason)
+	add("HOLD REASON", j.HoldReason)
+	add("DEPENDS ON", strings.Join(j.DependsOn, " "))
+	add("PARENT", j.ParentID)
 	add("CALLBACK OF", j.CallbackOf)
 	add("BATCH", j.BatchID)
 	add("TAGS", tagsText(j.Tags))
@@ -232,15 +233,23 @@ func splitTag(s string) (name, value string) {
 	return name, value
 }
 
-// jobListCommand returns sous job list. A list has jobs of one state, because the store has a
-// set for each state. Ended jobs come newest first, others in the order in which they are due.
+// jobListCommand returns sous job list. The store has a set for each state, so the list goes
+// from state to state. Within a state, ended jobs come newest first, others in the order in
+// which they are due.
 func (a commands) jobListCommand() *cobra.Command {
 	var filter client.JobFilter
 	var tag string
-	cmd := &cobra.Command{Use: "list QUEUE", Short: "List a queue's jobs of one state", Args: cobra.ExactArgs(1)}
+	cmd := &cobra.Command{Use: "list QUEUE", Short: "List a queue's jobs: all states, or one", Args: cobra.ExactArgs(1)}
 	limit := command.RegisterLimit(cmd)
-	cmd.Flags().StringVar((*string)(&filter.State), "state", string(api.JobPending),
-		"waiting, scheduled, held, pending, active, retrying, completed, dead or cancelled")
+	cmd.Flags().StringVar((*string)(&filter.State), "state", "",
+		"only those in this state: waiting, scheduled, held, pending, active, retrying, completed, dead or cancelled")
+	_ = cmd.RegisterFlagCompletionFunc("state", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) { // fails for an unknown flag only
+		var states []string
+		for _, state := range api.JobStates() {
+			states = append(states, string(state))
+		}
+		return states, cobra.ShellCompDirectiveNoFileComp
+	})
 	cmd.Flags().StringVar(&tag, "tag", "", "only those with this tag: NAME or NAME=VALUE")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		queue, err := a.queueTarget(args[0])
@@ -248,16 +257,41 @@ func (a commands) jobListCommand() *cobra.Command {
 			return err
 		}
 		filter.Tag, filter.TagValue = splitTag(tag)
-		list := func(ctx context.Context, o client.PageOptions) (api.Page[api.Job], error) {
-			return queue.Jobs(ctx, filter, o)
+		jobs, more, err := command.Collect(jobsByState(cmd.Context(), queue, filter), *limit)
+		if err != nil {
+			return err
 		}
-		return command.PrintPages(cmd.Context(), a.App, list, *limit, []string{"JOB", "STATE", "CREATED", "SINCE", "ATTEMPT", "PRIORITY", "TAGS", "REASON"}, jobRow)
+		a.NoteMore(more)
+		return command.PrintList(a.App, jobs, []string{"JOB", "STATE", "CREATED", "SINCE", "DUE", "ATTEMPT", "PRIORITY", "TAGS", "REASON"}, jobRow)
 	}
 	return cmd
 }
 
+// jobsByState returns the jobs of a queue that match filter, state by state if filter names
+// no state. It ends after the first error.
+func jobsByState(ctx context.Context, queue *client.Queue, filter client.JobFilter) iter.Seq2[api.Job, error] {
+	states := []api.JobState{filter.State}
+	if filter.State == "" {
+		states = api.JobStates()
+	}
+	return func(yield func(api.Job, error) bool) {
+		for _, state := range states {
+			one := filter
+			one.State = state
+			list := func(ctx context.Context, o client.PageOptions) (api.Page[api.Job], error) {
+				return queue.Jobs(ctx, one, o)
+			}
+			for job, err := range client.All(ctx, list, client.PageOptions{}) {
+				if !yield(job, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
 // jobRow returns the cells of a job in a list. A job has at most one of the two reasons.
 func jobRow(j api.Job) []string {
-	return []string{j.ID, string(j.State), command.TimeText(j.CreatedAtMS), command.TimeText(j.StateSinceMS), strconv.Itoa(j.Attempt), string(j.Priority),
+	return []string{j.ID, string(j.State), command.TimeText(j.CreatedAtMS), command.TimeText(j.StateSinceMS), command.TimeText(j.DueAtMS), strconv.Itoa(j.Attempt), string(j.Priority),
 		tagsText(j.Tags), j.DeadReason + j.HoldReason}
 }

@@ -32,29 +32,29 @@ func (a commands) queueListCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return command.PrintPages(cmd.Context(), a.App, t.Namespace.Queues, *limit, []string{"QUEUE", "SERVES", "PENDING", "ACTIVE", "SCHEDULED", "RETRYING", "WAITING", "HELD", "DEAD", "OLDEST"}, queueRow)
+		return command.PrintPages(cmd.Context(), a.App, t.Namespace.Queues, *limit, []string{"QUEUE", "STATUS", "PENDING", "ACTIVE", "SCHEDULED", "RETRYING", "WAITING", "HELD", "DEAD", "OLDEST"}, queueRow)
 	}
 	return cmd
 }
 
 func queueRow(q api.Queue) []string {
-	row := []string{q.Queue, servesText(q.QueueConfig)}
+	row := []string{q.Queue, statusText(q.QueueConfig)}
 	for _, state := range []api.JobState{api.JobPending, api.JobActive, api.JobScheduled, api.JobRetrying, api.JobWaiting, api.JobHeld, api.JobDead} {
 		row = append(row, strconv.FormatInt(q.Depths[state], 10))
 	}
-	return append(row, (time.Duration(q.OldestPendingMS) * time.Millisecond).Round(time.Second).String())
+	return append(row, command.DurationText((time.Duration(q.OldestPendingMS) * time.Millisecond).Round(time.Second)))
 }
 
-// servesText reports in a word whether a queue serves jobs. A queue that is paused and
+// statusText returns whether a queue hands out jobs: running, draining or paused. A queue that is paused and
 // draining is paused: it hands out no jobs.
-func servesText(c api.QueueConfig) string {
+func statusText(c api.QueueConfig) string {
 	switch {
 	case c.Paused:
 		return "paused"
 	case c.Draining:
 		return "draining"
 	}
-	return "yes"
+	return "running"
 }
 
 func (a commands) queueGetCommand() *cobra.Command {
@@ -87,18 +87,18 @@ func (a commands) printQueue(q client.QueueState, err error) error {
 func queueText(q api.Queue) string {
 	most := func(n int64) string {
 		if n == 0 {
-			return "any number"
+			return "no limit"
 		}
 		return strconv.FormatInt(n, 10)
 	}
-	rate := "any number"
+	rate := "no limit"
 	if q.RateLimit > 0 {
-		rate = fmt.Sprintf("%d in %s", q.RateLimit, time.Duration(q.RateWindowMS)*time.Millisecond)
+		rate = fmt.Sprintf("%s per %s", command.Plural(int(q.RateLimit), "job"), command.DurationText(time.Duration(q.RateWindowMS)*time.Millisecond))
 	}
 	rows := [][]string{
-		{"SERVES", servesText(q.QueueConfig)},
-		{"AT ONCE", most(q.MaxConcurrency)},
-		{"BEGIN", rate},
+		{"STATUS", statusText(q.QueueConfig)},
+		{"MAX CONCURRENCY", most(q.MaxConcurrency)},
+		{"RATE LIMIT", rate},
 	}
 	for _, state := range api.JobStates() {
 		rows = append(rows, []string{strings.ToUpper(string(state)), strconv.FormatInt(q.Depths[state], 10)})
@@ -176,7 +176,7 @@ func (a commands) queueClearCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.Print(map[string]int{"cleared": n}, fmt.Sprintf("%s: %d jobs removed\n", args[0], n))
+			return a.Print(map[string]int{"cleared": n}, fmt.Sprintf("%s: %s removed\n", args[0], command.Plural(n, "job")))
 		},
 	}
 	command.RegisterYes(cmd, &yes)
@@ -231,7 +231,7 @@ func (a commands) queueRedriveCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.Print(map[string]int{"redriven": n}, fmt.Sprintf("%s: %d jobs have one more attempt\n", args[0], n))
+			return a.Print(map[string]int{"redriven": n}, fmt.Sprintf("%s: one more attempt for %s\n", args[0], command.Plural(n, "job")))
 		},
 	}
 	flags := cmd.Flags()
