@@ -9,6 +9,7 @@ import (
 	esbuild "github.com/evanw/esbuild/pkg/api"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/bundle"
 )
 
 // stdin is how esbuild names the module that exports a named handler: see build.options.
@@ -45,7 +46,7 @@ func (b *build) problem(m esbuild.Message) string {
 	path := strings.Trim(quoted, `"`)
 	switch {
 	case !ok:
-		return m.Text
+		return bundle.CompilerText(m.Text, "")
 	case strings.HasPrefix(path, "./") || strings.HasPrefix(path, "../"):
 		return fmt.Sprintf("there is no file for the import %q", path)
 	case strings.HasPrefix(path, "@/") || strings.HasPrefix(path, "~") || strings.HasPrefix(path, "#") || strings.HasPrefix(path, "/"):
@@ -137,9 +138,9 @@ func (b *build) warnings(messages []esbuild.Message) []string {
 	for _, m := range messages {
 		switch {
 		case m.Location == nil:
-			out = append(out, m.Text)
+			out = append(out, bundle.CompilerText(m.Text, ""))
 		case packageFolder(m.Location.File) == "":
-			out = append(out, place(m.Location.File, m.Location.Line, m.Location.Column+1)+": "+m.Text)
+			out = append(out, place(m.Location.File, m.Location.Line, m.Location.Column+1)+": "+bundle.CompilerText(m.Text, ""))
 		}
 	}
 	return out
