@@ -246,7 +246,7 @@ func refusal(m api.Message, entry, handler string) wire.Problem {
 		return p
 	}
 	p.File = strings.TrimPrefix(m.Location.File, namespace+":")
-	p.Line, p.Column = m.Location.Line, m.Location.Column+1
+	p.Line, p.Column = m.Location.Line, bundle.Column(m.Location.LineText, m.Location.Column)
 	return p
 }
 

@@ -21,13 +21,17 @@ func (b *build) problems(messages []esbuild.Message) error {
 	for _, m := range messages {
 		field := api.FieldError{Path: b.folder.Entry, Message: b.problem(m)}
 		if m.Location != nil && m.Location.File != stdin {
-			field.Path, field.Line, field.Column = plainSource(m.Location.File), m.Location.Line, m.Location.Column+1
+			field.Path, field.Line, field.Column = plainSource(m.Location.File), m.Location.Line, column(m.Location)
+			field.Excerpt = bundle.Excerpt(m.Location.LineText, field.Column)
 		}
 		fields = append(fields, field)
 	}
 	first := fields[0]
 	return api.Errorf(api.CodeValidationSource, "%s: %s", place(first.Path, first.Line, first.Column), first.Message).WithFields(fields...)
 }
+
+// column returns the column of a position, which esbuild counts in bytes from 0.
+func column(at *esbuild.Location) int { return bundle.Column(at.LineText, at.Column) }
 
 // place names a position, or a file if line is 0.
 func place(file string, line, column int) string {
@@ -140,7 +144,7 @@ func (b *build) warnings(messages []esbuild.Message) []string {
 		case m.Location == nil:
 			out = append(out, bundle.CompilerText(m.Text, ""))
 		case packageFolder(m.Location.File) == "":
-			out = append(out, place(m.Location.File, m.Location.Line, m.Location.Column+1)+": "+bundle.CompilerText(m.Text, ""))
+			out = append(out, place(m.Location.File, m.Location.Line, column(m.Location))+": "+bundle.CompilerText(m.Text, ""))
 		}
 	}
 	return out
