@@ -116,15 +116,17 @@ const (
 )
 
 // FieldError names one offending part of a request: the JSON path of a field, or the
-// file, line and column of source text. Line and Column count from 1; 0 means none.
+// file, line and column of source text. Line and Column count from 1; 0 means none. Excerpt is
+// the line of source and below it a caret under the column, "" if there is none.
 //
 //	{"path": "config.env", "message": "names and values together exceed 32 KiB"}
-//	{"path": "function.js", "message": "unexpected token", "line": 3, "column": 7}
+//	{"path": "function.js", "message": "unexpected token", "line": 3, "column": 7, "excerpt": "let = 1;\n    ^"}
 type FieldError struct {
 	Path    string `json:"path"`
 	Message string `json:"message"`
 	Line    int    `json:"line,omitempty"`
 	Column  int    `json:"column,omitempty"`
+	Excerpt string `json:"excerpt,omitempty" doc:"the line of source, and below it a caret under the column"`
 }
 
 // Error is a failure with a stable code. Message and the exported fields are shown to the

@@ -26,6 +26,7 @@
 package invoker
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -229,10 +230,22 @@ func (i *Invoker) Check(ctx context.Context, tenant, entry, handler string, tar 
 	if i.pool == nil {
 		return errNoPool()
 	}
-	return i.pool.Check(ctx, &sandbox.Program{
+	return withExcerpts(tar, i.pool.Check(ctx, &sandbox.Program{
 		Tenant: tenant, Digest: bundle.Digest(tar), Entry: entry, Handler: handler, MemoryMB: api.DefaultMemoryMB,
 		Bundle: func(context.Context) ([]byte, error) { return tar, nil },
-	})
+	}))
+}
+
+// withExcerpts returns err, the refusal of a bundle, with the lines of source that it is about.
+func withExcerpts(tar []byte, err error) error {
+	if api.ErrorCode(err) != api.CodeValidationSource {
+		return err
+	}
+	files, unreadable := bundle.Unpack(bytes.NewReader(tar))
+	if unreadable == nil {
+		bundle.AddExcerpts(err, func(path string) []byte { return files[path] })
+	}
+	return err
 }
 
 // Verify evaluates the modules of a version that is not published yet, whose tar Check has
@@ -248,7 +261,8 @@ func (i *Invoker) Verify(ctx context.Context, tenant, namespace, function string
 	}
 	prog := i.newProgram(tenant, namespace, function, &api.Version{SHA256: bundle.Digest(tar), Config: *config})
 	prog.Bundle = func(context.Context) ([]byte, error) { return tar, nil }
-	return i.pool.Verify(ctx, prog)
+	handlers, err := i.pool.Verify(ctx, prog)
+	return handlers, withExcerpts(tar, err)
 }
 
 // Warm starts a sandbox for a version that was just published, where this replica has room, so

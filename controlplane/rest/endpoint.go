@@ -205,13 +205,40 @@ func (route *Route) knowsQuery(query url.Values) error {
 		declared := func(p *huma.Param) bool { return p.In == "query" && p.Name == name }
 		further := route.QueryPrefix != "" && strings.HasPrefix(name, route.QueryPrefix)
 		if route.ID != "" && !further && !slices.ContainsFunc(route.Parameters, declared) {
-			fields = append(fields, api.FieldError{Path: name, Message: "unknown query parameter"})
+			fields = append(fields, unknownParameter(name, route.Parameters))
 		}
 	}
 	if len(fields) == 0 {
 		return nil
 	}
 	return api.Errorf(api.CodeInvalid, "%s: %s", fields[0].Path, fields[0].Message).WithFields(fields...)
+}
+
+// unknownQueryParameter is huma's message for a query parameter that an Operation does not
+// declare, and the beginning of all messages about one.
+const unknownQueryParameter = "unknown query parameter"
+
+// unknownParameter returns the error of the query parameter name, which is not declared. It
+// suggests the declared one with the most similar name, or lists all of them.
+func unknownParameter(name string, declared []*huma.Param) api.FieldError {
+	var names []string
+	for _, p := range declared {
+		if p.In == "query" {
+			names = append(names, p.Name)
+		}
+	}
+	slices.Sort(names)
+	message := unknownQueryParameter
+	nearest := api.Nearest(name, names)
+	switch {
+	case nearest != "":
+		message += "; did you mean " + nearest + "?"
+	case len(names) > 0:
+		message += "; the operation has " + strings.Join(names, ", ")
+	default:
+		message += "; the operation has none"
+	}
+	return api.FieldError{Path: name, Message: message}
 }
 
 // describe adds a route that huma does not serve to the document. Nothing compares the

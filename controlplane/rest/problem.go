@@ -187,10 +187,25 @@ func init() {
 		return newProblem(humaError(status, msg, errs), "")
 	}
 	huma.NewErrorWithContext = func(ctx huma.Context, status int, msg string, errs ...error) huma.StatusError {
-		p := newProblem(humaError(status, msg, errs), RequestID(ctx.Context()))
+		err := humaError(status, msg, explainParameters(ctx.Operation(), errs))
+		p := newProblem(err, RequestID(ctx.Context()))
 		p.note(ctx.Context())
 		return p
 	}
+}
+
+// explainParameters returns errs with suggestions for query parameters that op does not declare.
+func explainParameters(op *huma.Operation, errs []error) []error {
+	explained := slices.Clone(errs)
+	for i, err := range errs {
+		var detail *huma.ErrorDetail
+		if op != nil && errors.As(err, &detail) && detail.Message == unknownQueryParameter {
+			unknown := *detail
+			unknown.Message = unknownParameter(strings.TrimPrefix(unknown.Location, "query."), op.Parameters).Message
+			explained[i] = &unknown
+		}
+	}
+	return explained
 }
 
 // humaError returns huma's error with one of our codes. A coded error among errs, which

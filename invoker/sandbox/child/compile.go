@@ -231,6 +231,9 @@ const maxProblemText = 4 << 10
 // import that this package adds is about the entry: it does not export the handler.
 func refusal(m api.Message, entry, handler string) wire.Problem {
 	p := wire.Problem{Message: m.Text}
+	if m.PluginName == "" { // the plugin's own texts quote names as the user wrote them
+		p.Message = bundle.CompilerText(m.Text, namespace)
+	}
 	if m.Location == nil {
 		p.File = entry
 		return p
@@ -243,7 +246,7 @@ func refusal(m api.Message, entry, handler string) wire.Problem {
 		return p
 	}
 	p.File = strings.TrimPrefix(m.Location.File, namespace+":")
-	p.Line, p.Column = m.Location.Line, m.Location.Column+1
+	p.Line, p.Column = m.Location.Line, bundle.Column(m.Location.LineText, m.Location.Column)
 	return p
 }
 

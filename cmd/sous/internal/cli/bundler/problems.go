@@ -9,6 +9,7 @@ import (
 	esbuild "github.com/evanw/esbuild/pkg/api"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/bundle"
 )
 
 // stdin is how esbuild names the module that exports a named handler: see build.options.
@@ -20,13 +21,17 @@ func (b *build) problems(messages []esbuild.Message) error {
 	for _, m := range messages {
 		field := api.FieldError{Path: b.folder.Entry, Message: b.problem(m)}
 		if m.Location != nil && m.Location.File != stdin {
-			field.Path, field.Line, field.Column = plainSource(m.Location.File), m.Location.Line, m.Location.Column+1
+			field.Path, field.Line, field.Column = plainSource(m.Location.File), m.Location.Line, column(m.Location)
+			field.Excerpt = bundle.Excerpt(m.Location.LineText, field.Column)
 		}
 		fields = append(fields, field)
 	}
 	first := fields[0]
 	return api.Errorf(api.CodeValidationSource, "%s: %s", place(first.Path, first.Line, first.Column), first.Message).WithFields(fields...)
 }
+
+// column returns the column of a position, which esbuild counts in bytes from 0.
+func column(at *esbuild.Location) int { return bundle.Column(at.LineText, at.Column) }
 
 // place names a position, or a file if line is 0.
 func place(file string, line, column int) string {
@@ -45,7 +50,7 @@ func (b *build) problem(m esbuild.Message) string {
 	path := strings.Trim(quoted, `"`)
 	switch {
 	case !ok:
-		return m.Text
+		return bundle.CompilerText(m.Text, "")
 	case strings.HasPrefix(path, "./") || strings.HasPrefix(path, "../"):
 		return fmt.Sprintf("there is no file for the import %q", path)
 	case strings.HasPrefix(path, "@/") || strings.HasPrefix(path, "~") || strings.HasPrefix(path, "#") || strings.HasPrefix(path, "/"):
@@ -137,9 +142,9 @@ func (b *build) warnings(messages []esbuild.Message) []string {
 	for _, m := range messages {
 		switch {
 		case m.Location == nil:
-			out = append(out, m.Text)
+			out = append(out, bundle.CompilerText(m.Text, ""))
 		case packageFolder(m.Location.File) == "":
-			out = append(out, place(m.Location.File, m.Location.Line, m.Location.Column+1)+": "+m.Text)
+			out = append(out, place(m.Location.File, m.Location.Line, column(m.Location))+": "+bundle.CompilerText(m.Text, ""))
 		}
 	}
 	return out

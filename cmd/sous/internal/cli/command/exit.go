@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -155,22 +156,34 @@ func (a *App) Report(err error) {
 	_, _ = io.WriteString(a.Stderr, api.WithoutKeys(text))
 }
 
+// ErrorText returns err as Report prints it, without a label and a line break at the end.
+func ErrorText(err error) string {
+	return strings.TrimSuffix(strings.TrimPrefix(describe(err).text(false), errorLabel), "\n")
+}
+
+// errorLabel begins the text of an error.
+const errorLabel = "error: "
+
 // FunctionErrorText returns the text of a function's error, with its stack.
 func FunctionErrorText(e *api.ActivationError) string {
 	return failure{Message: string(e.Type) + ": " + e.Message, Function: e}.text(false)
 }
 
-// text returns f as lines: the message, then one line for each field or place in the
-// source that is wrong, then the stack of the function:
+// text returns f as lines: the message, then each field or place in the source that is wrong
+// and that the message does not name, with the line of source, then the stack of the function:
 //
-//	error: CS_VALIDATION_SOURCE: function.js:3:1: Unexpected "}" (request req_01M7…)
-//	  function.js:3:1: Unexpected "}"
+//	error: CS_VALIDATION_SOURCE: function.js:3:11: Unexpected "}" (request req_01M7…)
+//	  3 | return 1 }
+//	    |          ^
+//	  lib.js:1:1: Unexpected "="
+//	  1 | = 2;
+//	    | ^
 func (f failure) text(interrupted bool) string {
 	if interrupted {
 		return "interrupted\n"
 	}
 	var b strings.Builder
-	b.WriteString("error: ")
+	b.WriteString(errorLabel)
 	if f.Code != "" {
 		fmt.Fprintf(&b, "%s: ", f.Code)
 	}
@@ -179,8 +192,12 @@ func (f failure) text(interrupted bool) string {
 		fmt.Fprintf(&b, " (request %s)", f.RequestID)
 	}
 	b.WriteByte('\n')
-	for _, e := range f.Errors {
-		fmt.Fprintf(&b, "  %s: %s\n", location(e), e.Message)
+	for i, e := range f.Errors {
+		line := location(e) + ": " + e.Message
+		if i > 0 || !strings.HasSuffix(f.Message, line) {
+			b.WriteString("  " + line + "\n")
+		}
+		b.WriteString(excerptText(e))
 	}
 	for _, hint := range f.hints {
 		b.WriteString("  " + hint + "\n")
@@ -194,6 +211,16 @@ func (f failure) text(interrupted bool) string {
 		}
 	}
 	return b.String()
+}
+
+// excerptText returns the source line of e and the caret below it, "" if e has none.
+func excerptText(e api.FieldError) string {
+	source, caret, ok := strings.Cut(e.Excerpt, "\n")
+	if !ok {
+		return ""
+	}
+	number := strconv.Itoa(e.Line)
+	return fmt.Sprintf("  %s | %s\n  %*s | %s\n", number, Printable(source), len(number), "", caret)
 }
 
 // location returns the path of e, with line and column in the form that editors open.

@@ -45,6 +45,10 @@ func TestErrorsForPeopleAndScripts(t *testing.T) {
 		api.FieldError{Path: "a.js", Line: 3, Column: 5, Message: "Unexpected }"},
 		api.FieldError{Path: "b.js", Line: 7, Message: "odd"},
 		api.FieldError{Path: "limits.timeoutMs", Message: "too much"})}
+	excerpts := api.Errorf(api.CodeValidationSource, "a.js:13:5: Unexpected }").WithFields(
+		api.FieldError{Path: "a.js", Line: 13, Column: 5, Message: "Unexpected }", Excerpt: "let }\n    ^"},
+		api.FieldError{Path: "b.js", Line: 7, Column: 1, Message: "odd \x1b", Excerpt: "\x1b1\n^"})
+	field := api.Errorf(api.CodeInvalid, "config.env: no object").WithFields(api.FieldError{Path: "config.env", Message: "no object"})
 	failed := &FunctionFailure{Status: api.StatusError, Reason: &api.ActivationError{Type: api.ErrException, Message: "no", Stack: "Error: no\n  at f.js:1:2"}}
 	tests := map[string]struct {
 		output string
@@ -53,6 +57,9 @@ func TestErrorsForPeopleAndScripts(t *testing.T) {
 	}{
 		"text": {FormatText, source, "error: CS_VALIDATION_SOURCE: bad source (request req_1)\n" +
 			"  a.js:3:5: Unexpected }\n  b.js:7: odd\n  limits.timeoutMs: too much\n"},
+		"source lines": {FormatText, excerpts, "error: CS_VALIDATION_SOURCE: a.js:13:5: Unexpected }\n" +
+			"  13 | let }\n     |     ^\n  b.js:7:1: odd \\x1b\n  7 | \\x1b1\n    | ^\n"},
+		"a field":                  {FormatText, field, "error: CS_VALIDATION_FAILED: config.env: no object\n"},
 		"json":                     {FormatJSON, api.Errorf(api.CodeValidationName, "bad"), `{"error":{"code":"CS_VALIDATION_NAME","message":"bad"}}` + "\n"},
 		"the function's":           {FormatText, failed, "error: Exception: no\n  Error: no\n  at f.js:1:2\n"},
 		"a cause":                  {FormatText, api.Wrap(api.CodeStoreUnavailable, errors.New("refused"), "no store"), "error: CS_STORE_UNAVAILABLE: no store: refused\n"},

@@ -185,8 +185,8 @@ func tooLarge(b *bundler.Bundle, err error) error {
 }
 
 // original replaces the positions in the bundled module that err names by those in the
-// files that they come from. b may be nil.
-func original(b *bundler.Bundle, err error) error {
+// files that they come from, with the lines of source from the folder root. b may be nil.
+func original(b *bundler.Bundle, root string, err error) error {
 	var coded *api.Error
 	if b == nil || !errors.As(err, &coded) {
 		return err
@@ -196,6 +196,7 @@ func original(b *bundler.Bundle, err error) error {
 		if f.Path != bundler.Output {
 			continue
 		}
+		f.Excerpt = "" // the text of bundled.js, if the server sent any
 		file, line, column, ok := b.Original(f.Line, f.Column)
 		if !ok {
 			continue
@@ -204,5 +205,19 @@ func original(b *bundler.Bundle, err error) error {
 		f.Path, f.Line, f.Column = file, line, column
 		coded.Message = strings.Replace(coded.Message, at, fmt.Sprintf("%s:%d:%d:", file, line, column), 1)
 	}
+	bundle.AddExcerpts(err, func(path string) []byte { return sourceOf(root, path) })
 	return err
+}
+
+// sourceOf returns the contents of a file of the folder root, nil if it cannot be read there:
+// packages may be in a folder above.
+func sourceOf(root, path string) []byte {
+	if !filepath.IsLocal(path) {
+		return nil
+	}
+	contents, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(path)))
+	if err != nil {
+		return nil // an excerpt is an extra
+	}
+	return contents
 }

@@ -101,7 +101,7 @@ func TestErrorsNameTheOriginalPlace(t *testing.T) {
 		api.FieldError{Path: "bundled.js", Line: 10000, Column: 1, Message: "no place"},
 		api.FieldError{Path: "elsewhere.js", Line: 1, Message: "another file"},
 	)
-	got := original(b, fmt.Errorf("publish: %w", refused))
+	got := original(b, s.root, fmt.Errorf("publish: %w", refused))
 	var coded *api.Error
 	if !errors.As(got, &coded) {
 		t.Fatalf("original: got %v, want the error with its code", got)
@@ -110,7 +110,7 @@ func TestErrorsNameTheOriginalPlace(t *testing.T) {
 		t.Errorf("message: got %q, want %q", coded.Message, "function.js:3:1: no")
 	}
 	want := []api.FieldError{
-		{Path: "function.js", Line: 3, Column: 1, Message: "no"},
+		{Path: "function.js", Line: 3, Column: 1, Message: "no", Excerpt: "export default () => a;\n^"},
 		{Path: "bundled.js", Line: 10000, Column: 1, Message: "no place"},
 		{Path: "elsewhere.js", Line: 1, Message: "another file"},
 	}

@@ -163,7 +163,7 @@ func (a commands) publish(ctx context.Context, t *command.Target, d deployment, 
 		return err
 	})
 	if err != nil {
-		return deployed{}, original(p.bundled, err)
+		return deployed{}, original(p.bundled, d.source.root, err)
 	}
 	out.Bundle = newBundleJSON(p.bundled)
 	return out, nil

@@ -93,6 +93,14 @@ type treeResult struct {
 	Changes  []change `json:"changes,omitempty"`
 	URL      string   `json:"url,omitempty"`
 	Error    string   `json:"error,omitempty"`
+
+	failure error // of Error
+}
+
+// failedWith sets the error of a folder.
+func (r treeResult) failedWith(err error) treeResult {
+	r.Error, r.failure = err.Error(), err
+	return r
 }
 
 // deployTree deploys the folders, deployAtOnce at a time, and prints a table of the outcomes.
@@ -135,7 +143,7 @@ func failures(results []treeResult, all, failed int) []error {
 	out := []error{fmt.Errorf("%d of %d functions were not deployed", failed, all)}
 	for _, r := range results {
 		if r.Outcome == treeFailed {
-			out = append(out, fmt.Errorf("%s: %s", r.Folder, r.Error))
+			out = append(out, fmt.Errorf("%s: %s", r.Folder, command.ErrorText(r.failure)))
 		}
 	}
 	return out
@@ -168,14 +176,12 @@ func (a commands) deployFolder(ctx context.Context, t *command.Target, folder st
 	out := treeResult{Folder: folder, Outcome: treeFailed}
 	d, err := newDeployment(folder, "", "")
 	if err != nil {
-		out.Error = err.Error()
-		return out
+		return out.failedWith(err)
 	}
 	d.bundle = true
 	p, err := a.plan(ctx, t, d)
 	if err != nil {
-		out.Error = err.Error()
-		return out
+		return out.failedWith(err)
 	}
 	out.Function, out.Changes = p.name, p.changes
 	if dryRun {
@@ -187,8 +193,7 @@ func (a commands) deployFolder(ctx context.Context, t *command.Target, folder st
 	}
 	published, err := p.run(ctx, t)
 	if err != nil {
-		out.Error = original(p.bundled, err).Error()
-		return out
+		return out.failedWith(original(p.bundled, d.source.root, err))
 	}
 	out.Version, out.URL, out.Outcome = published.Version, published.URL, treeUnchanged
 	if published.Created {
