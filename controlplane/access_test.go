@@ -111,6 +111,11 @@ var accessRows = []row{
 	{route: "DELETE N/schedules/{schedule}", roles: "ado", reach: reachPath, path: "N/schedules/ghost", body: "", action: "cs:schedule:delete"},
 	{route: "POST N/schedules/{schedule}:run", roles: "ado", reach: reachPath, path: "N/schedules/ghost:run", body: "", action: "cs:schedule:run"},
 
+	{route: "GET N/triggers", roles: "adov", reach: reachPath, path: "N/triggers", body: "", action: "cs:trigger:read"},
+	{route: "GET N/queues/{queue}/trigger", roles: "adov", reach: reachPath, path: "N/queues/ghost/trigger", body: "", action: "cs:trigger:read"},
+	{route: "PUT N/queues/{queue}/trigger", roles: "ado", reach: reachPath, path: "N/queues/ghost/trigger", body: `{"function":"ghost"}`, action: "cs:trigger:write"},
+	{route: "DELETE N/queues/{queue}/trigger", roles: "ado", reach: reachPath, path: "N/queues/ghost/trigger", body: "", action: "cs:trigger:delete"},
+
 	{route: "PUT T/tasks/{task_type}/{task_id}", roles: "adw", reach: reachQuery, path: "T/tasks/email-send/k1", body: `{"namespace":"payments"}`, action: "cs:task:create"},
 	{route: "GET T/tasks/{task_type}/{task_id}", roles: "adovw", reach: reachTask, path: "T/tasks/email-send/k1", body: "", action: "cs:task:read"},
 	{route: "GET T/tasks", roles: "adovw", reach: reachAll, path: "T/tasks", body: "", action: "cs:task:read"},

@@ -76,6 +76,7 @@ func (a *API) queueEndpoints() []rest.Endpoint {
 			Description: "The function gets the jobs in batches, as its method queue takes them; a function that is no such object gets one job at a time. " +
 				"Fields that are left out have their defaults. 201 for a new trigger; 409 if the queue triggers another function. " +
 				"The activations act for the caller, which needs cs:function:invoke and cs:job:fetch.",
+			Also: []rest.Answer{{Status: http.StatusCreated, Content: rest.JSON(api.QueueTrigger{})}},
 		}, a.putTrigger),
 		rest.Operation(rest.Route{
 			Method: http.MethodDelete, Path: pathQueueTrigger, Action: access.TriggerDelete, Extent: rest.PathNamespaceOnly,

@@ -195,7 +195,7 @@ func (f failure) text(interrupted bool) string {
 	for i, e := range f.Errors {
 		line := location(e) + ": " + e.Message
 		if i > 0 || !strings.HasSuffix(f.Message, line) {
-			b.WriteString("  " + line + "\n")
+			b.WriteString("  " + Printable(line) + "\n")
 		}
 		b.WriteString(excerptText(e))
 	}

@@ -343,8 +343,8 @@ interface Handlers {
   fetch?(request: Request, env: Cs["env"], ctx: Context): Response | Promise<Response>;
   /** Ticks of schedules. */
   scheduled?(event: ScheduledEvent, env: Cs["env"], ctx: Context): void | Promise<void>;
-  /** Jobs that target the function, one in each batch. */
-  queue?(batch: MessageBatch, env: Cs["env"], ctx: Context): void | Promise<void>;
+  /** The jobs of a queue that triggers the function, and asynchronous invocations, each in a batch of one. */
+  queue?(batch: MessageBatch, env: Cs["env"], ctx: Context): BatchResult | Promise<BatchResult>;
 }
 
 interface ScheduledEvent {
@@ -360,6 +360,9 @@ interface ScheduledEvent {
   /** Makes this attempt the last one, also if it fails. */
   noRetry(): void;
 }
+
+/** What the handler queue returns: nothing, or the messages to retry, as consumers of Amazon SQS do. */
+type BatchResult = void | { batchItemFailures: { itemIdentifier: string }[] | null };
 
 interface MessageBatch<Body = any> {
   readonly queue: string;

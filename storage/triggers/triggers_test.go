@@ -1,0 +1,169 @@
+package triggers_test
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"go.uber.org/zap"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/storagetest"
+	"github.com/codesous/sous/storage/triggers"
+)
+
+func record(queue, function string) triggers.Record {
+	n := api.NewQueueTrigger{Function: function}
+	return triggers.Record{QueueTrigger: n.Trigger(queue), Principal: api.Principal{Sub: "me", Roles: []string{"admin"}}, Access: api.AccessGranted}
+}
+
+// TestLimit: concurrent creations stop at the limit of a namespace.
+func TestLimit(t *testing.T) {
+	t.Parallel()
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
+		r, tenant := triggers.New(s), storagetest.Tenant(t)
+		var made, refused atomic.Int32
+		var wg sync.WaitGroup
+		for w := range 4 {
+			wg.Go(func() {
+				for i := range api.MaxQueueTriggers/4 + 2 {
+					_, _, err := r.Put(t.Context(), tenant, "default", record(fmt.Sprintf("q-%d-%d", w, i), "f"), nil, 1)
+					switch api.ErrorCode(err) {
+					case "":
+						made.Add(1)
+					case api.CodeTriggerLimit:
+						refused.Add(1)
+					default:
+						t.Errorf("Put: %v", err)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		if made.Load() != api.MaxQueueTriggers || refused.Load() != 8 {
+			t.Errorf("got %d made and %d refused, want %d and 8", made.Load(), refused.Load(), api.MaxQueueTriggers)
+		}
+		all, err := r.All(t.Context())
+		of := slices.DeleteFunc(all, func(f triggers.Found) bool { return f.Tenant != tenant })
+		if err != nil || len(of) != api.MaxQueueTriggers {
+			t.Errorf("All: got %d of the tenant, error %v, want %d", len(of), err, api.MaxQueueTriggers)
+		}
+	})
+}
+
+// TestConcurrentChanges: of changes at the same revision one takes effect, and the others see it.
+func TestConcurrentChanges(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, s *storage.Store) {
+		r, tenant := triggers.New(s), storagetest.Tenant(t)
+		if _, _, err := r.Put(t.Context(), tenant, "default", record("q", "f"), nil, 1); err != nil {
+			t.Fatalf("Put: %v", err)
+		}
+		var won atomic.Int32
+		var wg sync.WaitGroup
+		for w := range 8 {
+			wg.Go(func() {
+				change, revision := record("q", "f"), int64(1)
+				change.BatchSize = w + 20
+				_, _, err := r.Put(t.Context(), tenant, "default", change, &revision, 2)
+				switch api.ErrorCode(err) {
+				case "":
+					won.Add(1)
+				case api.CodePreconditionFailed:
+				default:
+					t.Errorf("Put: %v", err)
+				}
+			})
+		}
+		wg.Wait()
+		got, err := r.Get(t.Context(), tenant, "default", "q")
+		if err != nil || won.Load() != 1 || got.Revision != 2 || got.CreatedAtMS != 1 || got.UpdatedAtMS != 2 {
+			t.Errorf("got %d changes and %+v, error %v, want one, at revision 2", won.Load(), got, err)
+		}
+	})
+}
+
+// TestSlots: replicas hold as many slots as the trigger has, a slot that is left is free, and one
+// whose replica died ends.
+func TestSlots(t *testing.T) {
+	t.Parallel()
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
+		ctx := t.Context()
+		var now atomic.Int64
+		now.Store(s.NowMS())
+		here, there := triggers.NewSlots(triggers.New(s), now.Load), triggers.NewSlots(triggers.New(s), now.Load)
+		found := &triggers.Found{Tenant: storagetest.Tenant(t), Namespace: "default", Record: record("q", "f")}
+		found.Concurrency = 2
+		enter := func(of *triggers.Slots, want bool) *triggers.Slot {
+			t.Helper()
+			slot, err := of.Enter(ctx, found)
+			if err != nil || (slot != nil) != want {
+				t.Fatalf("Enter: got %v and error %v, want a slot: %v", slot, err, want)
+			}
+			return slot
+		}
+		first := enter(here, true)
+		enter(there, true)
+		enter(here, false)
+		if err := here.Leave(ctx, first); err != nil {
+			t.Fatalf("Leave: %v", err)
+		}
+		enter(here, true)
+		// here renews, there has died.
+		for range 4 {
+			now.Add(6000)
+			if err := here.Renew(ctx); err != nil {
+				t.Fatalf("Renew: %v", err)
+			}
+		}
+		enter(here, true)
+		enter(here, false)
+	})
+}
+
+// TestIndex: a view follows the changes of other processes.
+func TestIndex(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, s *storage.Store) {
+		r, tenant := triggers.New(s), storagetest.Tenant(t)
+		x := triggers.NewIndex(r)
+		if err := s.Subscribe(t.Context(), func(c storage.Change) {
+			if c.Kind == storage.ChangeTrigger {
+				x.ReadSoon()
+			}
+		}); err != nil {
+			t.Fatalf("Subscribe: %v", err)
+		}
+		q := triggers.Queue{Tenant: tenant, Namespace: "default", Queue: "q"}
+		changed := make(chan triggers.Queue, 1000)
+		go x.Follow(t.Context(), func(c triggers.Queue) {
+			if c.Tenant == tenant {
+				changed <- c
+			}
+		}, zap.NewNop())
+		if _, _, err := r.Put(t.Context(), tenant, "default", record("q", "f"), nil, 1); err != nil {
+			t.Fatalf("Put: %v", err)
+		}
+		<-changed
+		if got := x.Of(q); got == nil || got.Function != "f" || !slices.Contains(x.Queues(), q) {
+			t.Errorf("got %+v, want the trigger of q", got)
+		}
+		off := record("q", "f")
+		off.Enabled = false
+		if _, _, err := r.Put(t.Context(), tenant, "default", off, nil, 2); err != nil {
+			t.Fatalf("Put: %v", err)
+		}
+		if _, _, err := r.Put(t.Context(), tenant, "default", record("r", "f"), nil, 2); err != nil {
+			t.Fatalf("Put: %v", err)
+		}
+		if c := <-changed; c.Queue != "r" {
+			t.Fatalf("got a change of %v, want r", c)
+		}
+		if got := x.Of(q); got != nil {
+			t.Errorf("got %+v for a disabled trigger, want none", got)
+		}
+	})
+}
