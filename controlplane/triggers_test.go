@@ -64,5 +64,5 @@ func TestQueueTriggersThatAreRefused(t *testing.T) {
 			t.Errorf("%s: got errors %+v, want the field %s", body, p.Errors, field)
 		}
 	}
-	h.call(t, "PUT", h.at("N/queues/fn.hello/trigger"), `{"function":"hello"}`).refused(t, 409, api.CodeQueueReserved)
+	h.call(t, "PUT", h.at("N/queues/fn.hello/trigger"), `{"function":"hello"}`).refused(t, 422, api.CodeInvalid)
 }
