@@ -3,6 +3,7 @@ package storage
 import (
 	"context"
 	"iter"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -49,6 +50,33 @@ func (s *Store) ScanSet(ctx context.Context, key string) iter.Seq2[[]string, err
 				return
 			}
 			cursor = following
+		}
+	}
+}
+
+// NamespacePath names a namespace of a tenant.
+type NamespacePath struct{ Tenant, Namespace string }
+
+// Places iterates over a set of namespaces, each as t/ns, in no order and each once. It ends at
+// the first error, which it yields.
+func (s *Store) Places(ctx context.Context, key string) iter.Seq2[NamespacePath, error] {
+	return func(yield func(NamespacePath, error) bool) {
+		seen := map[string]bool{}
+		for members, err := range s.ScanSet(ctx, key) {
+			if err != nil {
+				yield(NamespacePath{}, err)
+				return
+			}
+			for _, member := range members {
+				if seen[member] {
+					continue
+				}
+				seen[member] = true
+				tenant, namespace, _ := strings.Cut(member, "/")
+				if !yield(NamespacePath{tenant, namespace}, nil) {
+					return
+				}
+			}
 		}
 	}
 }

@@ -13,13 +13,15 @@ import (
 
 // ResponseError is a response that is not a success. Err is the error of its
 // problem+json. If the body is not problem+json, as of a proxy, Err has CodeInternal and the
-// beginning of the body. api.ErrorCode sees through it:
+// beginning of the body, and Foreign is set. api.ErrorCode sees through it:
 //
 //	if api.ErrorCode(err) == api.CodeFunctionNotFound { … }
 type ResponseError struct {
 	Status    int    // the HTTP status
 	RequestID string // "" if the response has none
 	Err       *api.Error
+	// Foreign is set if the answer is not in the form of this API.
+	Foreign bool
 }
 
 func (e *ResponseError) Error() string {
@@ -64,6 +66,7 @@ func responseError(a *answer) *ResponseError {
 	}
 	var p problem
 	if err := json.Unmarshal(a.body, &p); err != nil || p.Code == "" {
+		out.Foreign = true
 		out.Err.Message = fmt.Sprintf("the server answered %d %s: %s", a.status, http.StatusText(a.status), excerpt(a.body))
 		return out
 	}

@@ -162,7 +162,7 @@ func (c *Client) call(ctx context.Context, r *request, in, out any) (*answer, er
 	}
 	if err := json.Unmarshal(a.body, out); err != nil {
 		return nil, &ResponseError{Status: a.status, RequestID: a.header.Get("X-Request-Id"),
-			Err: api.Wrap(api.CodeInternal, err, "the server's answer cannot be read")}
+			Foreign: true, Err: api.Wrap(api.CodeInternal, err, "the server's answer cannot be read")}
 	}
 	return a, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 
 	"github.com/redis/go-redis/v9"
 
@@ -221,27 +220,19 @@ func (r *Repository) load(ctx context.Context, tenant, namespace string, names [
 // ever had one. It is not one moment: a binding that is created meanwhile may be missing.
 func (r *Repository) All(ctx context.Context) ([]Found, error) {
 	var out []Found
-	seen := map[string]bool{} // a scan may name a member twice
-	for places, err := range r.s.ScanSet(ctx, r.s.Keys().BindingNamespaces()) {
+	for at, err := range r.s.Places(ctx, r.s.Keys().BindingNamespaces()) {
 		if err != nil {
 			return nil, err
 		}
-		for _, place := range places {
-			if seen[place] {
-				continue
-			}
-			seen[place] = true
-			tenant, namespace, _ := strings.Cut(place, "/")
-			names, err := r.names(ctx, tenant, namespace)
-			if err != nil {
-				return nil, err
-			}
-			found, err := r.load(ctx, tenant, namespace, names)
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, found...)
+		names, err := r.names(ctx, at.Tenant, at.Namespace)
+		if err != nil {
+			return nil, err
 		}
+		found, err := r.load(ctx, at.Tenant, at.Namespace, names)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, found...)
 	}
 	return out, nil
 }

@@ -193,23 +193,15 @@ func (r *Repository) InNamespace(ctx context.Context, tenant, namespace string) 
 // one. It is not one moment: a trigger that is created meanwhile may be missing.
 func (r *Repository) All(ctx context.Context) ([]Found, error) {
 	var out []Found
-	seen := map[string]bool{} // a scan may name a member twice
-	for places, err := range r.s.ScanSet(ctx, r.s.Keys().TriggerNamespaces()) {
+	for at, err := range r.s.Places(ctx, r.s.Keys().TriggerNamespaces()) {
 		if err != nil {
 			return nil, err
 		}
-		for _, place := range places {
-			if seen[place] {
-				continue
-			}
-			seen[place] = true
-			tenant, namespace, _ := strings.Cut(place, "/")
-			found, err := r.InNamespace(ctx, tenant, namespace)
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, found...)
+		found, err := r.InNamespace(ctx, at.Tenant, at.Namespace)
+		if err != nil {
+			return nil, err
 		}
+		out = append(out, found...)
 	}
 	return out, nil
 }

@@ -2,9 +2,11 @@ package command
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strconv"
 	"strings"
@@ -127,6 +129,7 @@ func describe(err error) failure {
 	}
 	if errors.As(err, &answered) {
 		f.RequestID = answered.RequestID
+		f.hints = append(f.hints, answerHints(answered)...)
 	}
 	if errors.As(err, &failed) {
 		f.Function = failed.Reason
@@ -136,10 +139,38 @@ func describe(err error) failure {
 
 // unreachableHints says what to do about a server that does not answer.
 func unreachableHints(err *client.UnreachableError) []string {
-	if errors.Is(err, syscall.ECONNREFUSED) {
+	var unknown x509.UnknownAuthorityError
+	var name x509.HostnameError
+	var invalid x509.CertificateInvalidError
+	var network net.Error
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
 		return []string{"no server listens there: start one with \"sous dev\", or name another one with --url or SOUS_URL"}
+	case errors.As(err, &unknown):
+		return []string{"the certificate is of an authority that this machine does not know: SSL_CERT_FILE names a file with its certificate"}
+	case errors.As(err, &name):
+		return []string{"the certificate is for another name: use a name of the certificate in --url or SOUS_URL"}
+	case errors.As(err, &invalid):
+		return []string{"the certificate is not valid, for example because it has expired: compare the clock of this machine, or replace the certificate (--tls-cert of the server)"}
+	case errors.Is(err, http.ErrSchemeMismatch):
+		return []string{"the server there speaks plain HTTP: write http:// in --url or SOUS_URL"}
+	case strings.Contains(err.Error(), "malformed HTTP response"):
+		return []string{"the server there does not speak plain HTTP: write https:// in --url or SOUS_URL if it has a certificate"}
+	case errors.As(err, &network) && network.Timeout():
+		return []string{"the server did not answer in time: it may be busy, or a firewall may drop the connection; sous health asks it for its state"}
 	}
 	return []string{"the server is named by --url, SOUS_URL or the profile in use (sous profile list)"}
+}
+
+// answerHints says what to do about an answer that sous did not give.
+func answerHints(err *client.ResponseError) []string {
+	if !err.Foreign {
+		return nil
+	}
+	if err.Status == http.StatusBadRequest && strings.Contains(err.Err.Message, "HTTP request to an HTTPS server") {
+		return []string{"the server there expects TLS: write https:// in --url or SOUS_URL"}
+	}
+	return []string{"this is no answer of sous: another program may listen there, or a proxy answered; --url, SOUS_URL or the profile in use name the server"}
 }
 
 // Report prints err to stderr, as text or as {"error": …}. Errors repeat arguments, and

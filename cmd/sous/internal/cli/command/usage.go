@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/codesous/sous/api"
 )
 
 // ExplainArguments has the commands below root answer a wrong number of arguments with their
@@ -56,35 +58,15 @@ func UnknownFlag(cmd *cobra.Command, err error) error {
 	if !ok {
 		return err
 	}
-	nearest, distance := "", suggestWithin+1
+	var known []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if d := editDistance(name, f.Name); !f.Hidden && d < distance {
-			nearest, distance = f.Name, d
+		if !f.Hidden {
+			known = append(known, f.Name)
 		}
 	})
+	nearest := api.Nearest(name, known)
 	if nearest == "" {
 		return fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())
 	}
 	return fmt.Errorf("%w; did you mean --%s?", err, nearest)
-}
-
-// editDistance returns the number of characters to insert, remove or replace to make b of a
-// (Levenshtein).
-func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := 1
-			if a[i] == b[j] {
-				cost = 0
-			}
-			diagonal, row[j+1] = row[j+1], min(row[j+1]+1, row[j]+1, diagonal+cost)
-		}
-	}
-	return row[len(b)]
 }
