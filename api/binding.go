@@ -125,7 +125,7 @@ func validateCadenceName(path, s string) error {
 	case s == "":
 		return bindingField(path, "must not be empty")
 	case len(s) > MaxCadenceNameBytes:
-		return bindingField(path, fmt.Sprintf("must be at most %d bytes", MaxCadenceNameBytes))
+		return bindingField(path, "must be at most "+SizeText(MaxCadenceNameBytes))
 	case !utf8.ValidString(s) || strings.ContainsFunc(s, unicode.IsControl) || strings.TrimSpace(s) != s:
 		return bindingField(path, "must be text without control characters, and without blanks around it")
 	}

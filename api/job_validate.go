@@ -43,7 +43,7 @@ func ValidateWorkerID(s string) error {
 func (j *NewJob) Validate(nowMS int64) error {
 	switch {
 	case len(j.Payload) > MaxJobPayloadBytes:
-		return Errorf(CodeBodyLimit, "payload exceeds %d bytes", MaxJobPayloadBytes).
+		return Errorf(CodeBodyLimit, "payload exceeds %s", SizeText(MaxJobPayloadBytes)).
 			WithFields(FieldError{Path: "payload", Message: "exceeds 1 MiB"})
 	case len(j.Payload) > 0 && !json.Valid(j.Payload):
 		return jobField("payload", "must be JSON")

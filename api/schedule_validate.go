@@ -119,7 +119,7 @@ func (s *Schedule) Validate() error {
 	case s.MaxCatchupTicks < 1 || s.MaxCatchupTicks > MaxMaxCatchupTicks:
 		return scheduleField("max_catchup_ticks", fmt.Sprintf("must be from 1 to %d", MaxMaxCatchupTicks))
 	case len(s.Payload) > MaxSchedulePayload:
-		return scheduleField("payload", fmt.Sprintf("exceeds %d bytes", MaxSchedulePayload))
+		return scheduleField("payload", "exceeds "+SizeText(MaxSchedulePayload))
 	case len(s.Payload) > 0 && !json.Valid(s.Payload):
 		return scheduleField("payload", "must be JSON")
 	case s.Ref != nil && s.Queue != nil:

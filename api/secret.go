@@ -1,7 +1,6 @@
 package api
 
 import (
-	"fmt"
 	"unicode/utf8"
 )
 
@@ -54,7 +53,7 @@ func ValidateSecretValue(v string) error {
 	var rule string
 	switch {
 	case v == "" || len(v) > MaxSecretBytes:
-		rule = fmt.Sprintf("must have from 1 to %d bytes", MaxSecretBytes)
+		rule = "must have from 1 to " + SizeText(MaxSecretBytes)
 	case !utf8.ValidString(v):
 		rule = "must be UTF-8"
 	default:

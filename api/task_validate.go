@@ -42,7 +42,7 @@ func (n *NewTask) Validate() error {
 		return Errorf(CodeQueueReserved, "queues %s… are the platform's: no task is announced there", FunctionQueuePrefix).
 			WithFields(FieldError{Path: "queue", Message: "must not be one of the platform's"})
 	case len(n.Payload) > MaxTaskPayloadBytes:
-		return Errorf(CodeBodyLimit, "payload exceeds %d bytes", MaxTaskPayloadBytes).
+		return Errorf(CodeBodyLimit, "payload exceeds %s", SizeText(MaxTaskPayloadBytes)).
 			WithFields(FieldError{Path: "payload", Message: "exceeds 64 KiB"})
 	case len(n.Payload) > 0 && !json.Valid(n.Payload):
 		return jobField("payload", "must be JSON")

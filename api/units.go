@@ -13,7 +13,8 @@ import (
 //	255      255 bytes
 //	6291456  6 MiB
 //	6291457  6.1 MiB
-func SizeText(n int64) string {
+func SizeText[N int | int64](bytes N) string {
+	n := int64(bytes)
 	if n == 1 {
 		return "1 byte"
 	}

@@ -213,7 +213,7 @@ func openSchedules(store *storage.Store, broker *queue.Broker, cfg *Config) (tri
 // StorageToken that is too short to be a secret.
 func openDocuments(ctx context.Context, store *storage.Store, cfg *Config) (*documents.Service, error) {
 	if cfg.StorageToken != "" && len(cfg.StorageToken) < MinStorageToken {
-		return nil, fmt.Errorf("the token of the internal storage endpoint has less than %d bytes", MinStorageToken)
+		return nil, fmt.Errorf("the token of the internal storage endpoint has less than %s", api.SizeText(MinStorageToken))
 	}
 	if cfg.Documents != nil {
 		return cfg.Documents, nil

@@ -63,7 +63,7 @@ func (i *Invoker) enqueueable(inv *api.Invocation) error {
 	case i.broker == nil:
 		return api.Errorf(api.CodeInternal, "this replica has no queue")
 	case len(inv.Event) > api.MaxJobPayloadBytes:
-		return api.Errorf(api.CodeBodyLimit, "the event of an asynchronous invocation exceeds %d bytes", api.MaxJobPayloadBytes)
+		return api.Errorf(api.CodeBodyLimit, "the event of an asynchronous invocation exceeds %s", api.SizeText(api.MaxJobPayloadBytes))
 	}
 	return inv.Ref.Validate()
 }

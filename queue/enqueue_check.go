@@ -32,7 +32,7 @@ func (e *Enqueue) validate(nowMS int64) error {
 		}
 	}
 	if total > api.MaxEnqueueBytes {
-		return api.Errorf(api.CodeBodyLimit, "the payloads have %d bytes in total, the limit is %d", total, api.MaxEnqueueBytes)
+		return api.Errorf(api.CodeBodyLimit, "the payloads have %s in total, the limit is %s", api.SizeText(total), api.SizeText(api.MaxEnqueueBytes))
 	}
 	return nil
 }

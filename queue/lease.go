@@ -75,7 +75,7 @@ func checkBeat(h *api.JobHeartbeat) error {
 	case h.LeaseMS != 0 && (h.LeaseMS < api.MinLeaseMS || h.LeaseMS > api.MaxLeaseMS):
 		return api.InvalidField("lease_ms", "must be from "+strconv.Itoa(api.MinLeaseMS)+" to "+strconv.Itoa(api.MaxLeaseMS))
 	case len(h.Checkpoint) > api.MaxCheckpointBytes:
-		return api.Errorf(api.CodeBodyLimit, "the checkpoint of job %s has %d bytes, the limit is %d", h.ID, len(h.Checkpoint), api.MaxCheckpointBytes)
+		return api.Errorf(api.CodeBodyLimit, "the checkpoint of job %s has %s, the limit is %s", h.ID, api.SizeText(len(h.Checkpoint)), api.SizeText(api.MaxCheckpointBytes))
 	case h.Progress != nil && len(h.Progress.Message) > api.MaxProgressMessage:
 		return api.InvalidField("progress.message", "must have at most "+strconv.Itoa(api.MaxProgressMessage)+" bytes")
 	}

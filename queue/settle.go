@@ -91,9 +91,9 @@ func checkCount(n int) error {
 func (b *Broker) checkAck(a *api.JobAck, known *jobstore.Summary) error {
 	switch {
 	case len(a.Result) > api.MaxJobResultBytes:
-		return api.Errorf(api.CodeBodyLimit, "the result of job %s has %d bytes, the limit is %d", a.ID, len(a.Result), api.MaxJobResultBytes)
+		return api.Errorf(api.CodeBodyLimit, "the result of job %s has %s, the limit is %s", a.ID, api.SizeText(len(a.Result)), api.SizeText(api.MaxJobResultBytes))
 	case len(a.Checkpoint) > api.MaxCheckpointBytes:
-		return api.Errorf(api.CodeBodyLimit, "the checkpoint of job %s has %d bytes, the limit is %d", a.ID, len(a.Checkpoint), api.MaxCheckpointBytes)
+		return api.Errorf(api.CodeBodyLimit, "the checkpoint of job %s has %s, the limit is %s", a.ID, api.SizeText(len(a.Checkpoint)), api.SizeText(api.MaxCheckpointBytes))
 	case a.Continue && a.Hold != "":
 		return api.InvalidField("hold", "cannot be combined with continue")
 	case len(a.Hold) > maxHoldReason:

@@ -92,7 +92,7 @@ func newCronTiming(expression, zone string) (timing, error) {
 		return nil, err
 	}
 	if len(expression) > api.MaxCronLength {
-		return nil, api.InvalidField("cron", fmt.Sprintf("exceeds %d bytes", api.MaxCronLength))
+		return nil, api.InvalidField("cron", "exceeds "+api.SizeText(api.MaxCronLength))
 	}
 	if err := checkCron(expression); err != nil {
 		return nil, err

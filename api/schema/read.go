@@ -50,7 +50,7 @@ func refuse(at, format string, args ...any) error {
 // CodeDocumentInvalid. It removes $schema and $id from the root.
 func readText(raw []byte) (any, error) {
 	if len(raw) > api.MaxSchemaBytes {
-		return nil, refuse("", "exceeds %d bytes", api.MaxSchemaBytes)
+		return nil, refuse("", "exceeds %s", api.SizeText(api.MaxSchemaBytes))
 	}
 	document, err := readJSON(raw)
 	if err != nil {
@@ -148,7 +148,7 @@ var knownDollar = []string{"$ref", "$anchor", "$defs", "$comment"}
 // lead into them.
 func (r *reader) read(at string, v any) error {
 	if len(at) > maxSubschemaPath {
-		return refuse("", "a subschema's path exceeds %d bytes", maxSubschemaPath)
+		return refuse("", "a subschema's path exceeds %s", api.SizeText(maxSubschemaPath))
 	}
 	r.subschemas[at] = true
 	if len(r.subschemas) > maxSubschemas {

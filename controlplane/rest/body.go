@@ -87,7 +87,7 @@ func refuseLarge(control *http.ResponseController, r *http.Request, limit int64)
 		// Best effort, within bounds: an error only means that the client stopped.
 		_, _ = io.CopyN(io.Discard, r.Body, discardBytes)
 	}
-	return api.Errorf(api.CodeBodyLimit, "the body exceeds %d bytes", limit)
+	return api.Errorf(api.CodeBodyLimit, "the body exceeds %s", api.SizeText(limit))
 }
 
 // setReadDeadline bounds the reading of a body. Writers without deadlines, as in tests,

@@ -147,7 +147,7 @@ func (s *Server) checkLimits(r *http.Request) error {
 		return err
 	}
 	if len(r.URL.RawQuery) > api.MaxQueryBytes {
-		return api.Errorf(api.CodeQueryLimit, "the query exceeds %d bytes", api.MaxQueryBytes)
+		return api.Errorf(api.CodeQueryLimit, "the query exceeds %s", api.SizeText(api.MaxQueryBytes))
 	}
 	size := len(r.RequestURI)
 	for name, values := range r.Header {
@@ -156,7 +156,7 @@ func (s *Server) checkLimits(r *http.Request) error {
 		}
 	}
 	if size > api.MaxHeaderBytes {
-		return api.Errorf(api.CodeHeaderLimit, "the request line and headers exceed %d bytes", api.MaxHeaderBytes)
+		return api.Errorf(api.CodeHeaderLimit, "the request line and headers exceed %s", api.SizeText(api.MaxHeaderBytes))
 	}
 	return nil
 }
@@ -268,7 +268,7 @@ func (s *Server) methodNotAllowed(routes chi.Routes) http.HandlerFunc {
 func IdempotencyKey(r *http.Request) (string, error) {
 	key := r.Header.Get("Idempotency-Key")
 	if len(key) > MaxIdempotencyKey {
-		return "", api.Errorf(api.CodeInvalid, "Idempotency-Key exceeds %d bytes", MaxIdempotencyKey).
+		return "", api.Errorf(api.CodeInvalid, "Idempotency-Key exceeds %s", api.SizeText(MaxIdempotencyKey)).
 			WithFields(api.FieldError{Path: "Idempotency-Key", Message: "is too long"})
 	}
 	return key, nil

@@ -33,7 +33,7 @@ func (w *API) respond(outcome *api.Outcome, mapped *response) (response, error) 
 	switch a.Status {
 	case api.StatusSuccess:
 	case api.StatusTimeout:
-		return response{}, api.Errorf(api.CodeRuntimeTimeout, "the function did not answer within %d ms", a.DeadlineMS-a.StartMS)
+		return response{}, api.Errorf(api.CodeRuntimeTimeout, "the function did not answer within %s", api.DurationText(a.DeadlineMS-a.StartMS))
 	case api.StatusCancelled:
 		return response{}, api.Errorf(api.CodeRuntimeCancelled, "the activation was cancelled")
 	default:

@@ -84,7 +84,7 @@ func (*cadenceCalls) heartbeat(_ context.Context, s *Scope, _ wire.None, details
 	case s.Heartbeat == nil:
 		return none, nil, invalid("cs.cadence.heartbeat is for activities: this invocation's trigger is not cadence")
 	case len(details) > api.MaxHeartbeatBytes:
-		return none, nil, invalid("the details of a heartbeat are at most %d bytes of JSON", api.MaxHeartbeatBytes)
+		return none, nil, invalid("the details of a heartbeat are at most %s of JSON", api.SizeText(api.MaxHeartbeatBytes))
 	case len(details) > 0 && !json.Valid(details):
 		return none, nil, invalid("the details of a heartbeat are JSON")
 	}
@@ -106,14 +106,14 @@ func (c *cadenceCalls) check(a wire.Workflow, input []byte) error {
 	case c.workflows == nil:
 		return api.Errorf(api.CodeHostCadenceUnavailable, "no Cadence server is configured on this platform (--cadence-addr)")
 	case len(input) > maxCadenceInput:
-		return invalid("the input is at most %d bytes of JSON", maxCadenceInput)
+		return invalid("the input is at most %s of JSON", api.SizeText(maxCadenceInput))
 	case len(input) > 0 && !json.Valid(input):
 		return invalid("the input is JSON")
 	}
 	for _, name := range []string{a.Domain, a.Workflow, a.WorkflowID, a.RunID, a.Signal, a.Tasklist} {
 		if len(name) > api.MaxCadenceNameBytes {
 			return invalid(
-				"the domain, the workflow type, workflowId, runId, signal and tasklist are at most %d bytes", api.MaxCadenceNameBytes)
+				"the domain, the workflow type, workflowId, runId, signal and tasklist are at most %s", api.SizeText(api.MaxCadenceNameBytes))
 		}
 	}
 	return nil

@@ -43,7 +43,7 @@ func handleDocument[A any](c *documentCalls, declared wire.DocumentCall, namespa
 	return call{
 		decode: func(_, blob []byte) (any, error) {
 			if len(blob) > api.MaxRequestBytes {
-				return nil, api.Errorf(api.CodeBodyLimit, "a request is at most %d bytes of JSON", api.MaxRequestBytes)
+				return nil, api.Errorf(api.CodeBodyLimit, "a request is at most %s of JSON", api.SizeText(api.MaxRequestBytes))
 			}
 			var request A
 			if err := documents.Decode(blob, &request); err != nil {

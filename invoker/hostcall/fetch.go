@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
+	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/invoker/sandbox"
 	"github.com/codesous/sous/invoker/sandbox/wire"
 	"github.com/codesous/sous/invoker/sandbox/wire/network"
@@ -188,7 +189,7 @@ func newFetchRequest(ctx context.Context, a network.FetchRequest, body []byte) (
 	case u.User != nil:
 		return nil, invalid("fetch refuses a URL with credentials; send an authorization header")
 	case len(body) > network.MaxFetchRequestBytes:
-		return nil, invalid("a request body is at most %d bytes", network.MaxFetchRequestBytes)
+		return nil, invalid("a request body is at most %s", api.SizeText(network.MaxFetchRequestBytes))
 	case len(a.Headers) > network.MaxFetchHeaders:
 		return nil, invalid("a request has at most %d headers", network.MaxFetchHeaders)
 	}

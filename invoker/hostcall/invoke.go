@@ -184,7 +184,7 @@ func checkNested(inv *api.Invocation, a wire.InvokeTarget) error {
 	case inv.Ref.Validate() != nil:
 		return invalid("cs.invoke: the options have either an alias or a version")
 	case len(inv.Event) > api.MaxEventBytes:
-		return invalid("cs.invoke: an event is at most %d bytes of JSON", api.MaxEventBytes)
+		return invalid("cs.invoke: an event is at most %s of JSON", api.SizeText(api.MaxEventBytes))
 	case len(inv.Event) > 0 && !json.Valid(inv.Event):
 		return invalid("cs.invoke: the event is JSON")
 	}

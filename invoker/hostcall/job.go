@@ -59,7 +59,7 @@ func (jobCalls) progress(_ context.Context, s *Scope, a wire.Progress, _ []byte)
 	case a.Current < 0 || a.Current > most || a.Total < 0 || a.Total > most:
 		return none, nil, invalid("cs.job.progress: current and total are from 0 to 2^53")
 	case len(a.Message) > api.MaxProgressMessage:
-		return none, nil, invalid("cs.job.progress: a message is at most %d bytes", api.MaxProgressMessage)
+		return none, nil, invalid("cs.job.progress: a message is at most %s", api.SizeText(api.MaxProgressMessage))
 	}
 	s.UpdateJob(a.Order, JobUpdate{Progress: &api.JobProgress{
 		Current: int64(math.Floor(a.Current)), Total: int64(math.Floor(a.Total)), Message: a.Message,
@@ -74,7 +74,7 @@ func (jobCalls) checkpoint(_ context.Context, s *Scope, a wire.Checkpoint, value
 	case s.UpdateJob == nil:
 		return none, nil, notAJob("cs.job.checkpoint")
 	case len(value) > api.MaxCheckpointBytes:
-		return none, nil, invalid("cs.job.checkpoint: a checkpoint is at most %d bytes of JSON", api.MaxCheckpointBytes)
+		return none, nil, invalid("cs.job.checkpoint: a checkpoint is at most %s of JSON", api.SizeText(api.MaxCheckpointBytes))
 	case !json.Valid(value):
 		return none, nil, invalid("cs.job.checkpoint: a checkpoint is JSON")
 	}

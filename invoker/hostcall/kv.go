@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/invoker/sandbox/wire"
 )
 
@@ -58,7 +59,7 @@ func (*kvCalls) permitDel(s *Scope, a wire.KVKey) string   { return permitKV(s, 
 // be forged. Errors: CodeHostInvalidArgument.
 func checkKVKey(key string) error {
 	if key == "" || len(key) > wire.MaxKVKeyBytes || !utf8.ValidString(key) {
-		return invalid("a key is 1 to %d bytes of UTF-8", wire.MaxKVKeyBytes)
+		return invalid("a key is 1 to %s of UTF-8", api.SizeText(wire.MaxKVKeyBytes))
 	}
 	return nil
 }
@@ -81,7 +82,7 @@ func (c *kvCalls) set(ctx context.Context, s *Scope, a wire.KVEntry, value []byt
 	case err != nil:
 		return none, nil, err
 	case len(value) > wire.MaxKVValueBytes:
-		return none, nil, invalid("a value is at most %d bytes of JSON", wire.MaxKVValueBytes)
+		return none, nil, invalid("a value is at most %s of JSON", api.SizeText(wire.MaxKVValueBytes))
 	case !json.Valid(value):
 		return none, nil, invalid("a value is JSON")
 	case a.TTLSeconds < 0 || a.TTLSeconds > wire.MaxKVTTLSeconds:

@@ -148,7 +148,7 @@ func (c *queueCalls) enqueue(ctx context.Context, s *Scope, a enqueueArgs, paylo
 		}
 	}
 	if key := a.options.IdempotencyKey; len(key) > api.MaxUniqueKeyLength || strings.ContainsAny(key, "\x00\r\n") {
-		return out, nil, invalid("idempotencyKey is at most %d bytes without line breaks", api.MaxUniqueKeyLength)
+		return out, nil, invalid("idempotencyKey is at most %s without line breaks", api.SizeText(api.MaxUniqueKeyLength))
 	}
 	options, err := a.options.job(c.nowMS())
 	if err != nil {

@@ -75,7 +75,7 @@ func outcome(d wire.Done) (Result, error) {
 func value(body []byte) (Result, error) {
 	if len(body) > api.MaxResultBytes {
 		return failure(api.ErrResultTooLarge,
-			fmt.Sprintf("the result is larger than %d bytes", api.MaxResultBytes)), nil
+			"the result is larger than "+api.SizeText(api.MaxResultBytes)), nil
 	}
 	if !json.Valid(body) {
 		return Result{}, fmt.Errorf("%w: a result that is not JSON", wire.ErrFrame)

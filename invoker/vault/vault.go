@@ -282,7 +282,7 @@ func (v *Vault) open(ctx context.Context, name Version, names []string, known *g
 		total += len(value.Text)
 		if total > maxVersionSecretBytes && value.Err == nil {
 			value.Clear()
-			value.Text, value.Err = nil, api.Errorf(api.CodeSecretUnreadable, "the secrets that the version names exceed %d bytes together", maxVersionSecretBytes)
+			value.Text, value.Err = nil, api.Errorf(api.CodeSecretUnreadable, "the secrets that the version names exceed %s together", api.SizeText(maxVersionSecretBytes))
 		}
 		next.retry = next.retry || value.Err != nil && api.ErrorCode(value.Err) != api.CodeSecretNotFound
 	}

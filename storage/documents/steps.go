@@ -32,7 +32,7 @@ func newStep(op string, item *api.DocumentItem, nowMS int64) (Step, error) {
 		return step, api.DocumentFieldError("value", "is not JSON")
 	}
 	if len(step.Value) > api.MaxDocumentValueBytes {
-		return step, api.DocumentFieldError("value", fmt.Sprintf("exceeds %d bytes", api.MaxDocumentValueBytes))
+		return step, api.DocumentFieldError("value", "exceeds "+api.SizeText(api.MaxDocumentValueBytes))
 	}
 	if nesting(step.Value) > api.MaxDocumentNesting {
 		return step, api.DocumentFieldError("value", fmt.Sprintf("nests more than %d levels deep", api.MaxDocumentNesting))
@@ -81,7 +81,7 @@ func compactMetadata(raw json.RawMessage) (json.RawMessage, error) {
 	case err != nil || short[0] != '{':
 		return nil, api.DocumentFieldError("metadata", "must be a JSON object")
 	case len(short) > api.MaxDocumentMetadataBytes:
-		return nil, api.DocumentFieldError("metadata", fmt.Sprintf("exceeds %d bytes", api.MaxDocumentMetadataBytes))
+		return nil, api.DocumentFieldError("metadata", "exceeds "+api.SizeText(api.MaxDocumentMetadataBytes))
 	}
 	return short, nil
 }

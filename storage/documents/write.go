@@ -169,7 +169,7 @@ func checkBulk(list string, steps []Step) error {
 		size += len(steps[i].Value) + len(steps[i].Metadata)
 	}
 	if size > api.MaxDocumentBulkBytes {
-		return api.DocumentFieldError(list, fmt.Sprintf("exceed %d bytes together", api.MaxDocumentBulkBytes))
+		return api.DocumentFieldError(list, "exceed "+api.SizeText(api.MaxDocumentBulkBytes)+" together")
 	}
 	return nil
 }

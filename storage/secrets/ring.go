@@ -36,7 +36,7 @@ func parseRing(r io.Reader) (*ring, error) {
 		return nil, err
 	}
 	if len(text) > maxKeyFileBytes {
-		return nil, fmt.Errorf("it is larger than %d bytes", maxKeyFileBytes)
+		return nil, fmt.Errorf("it is larger than %s", api.SizeText(maxKeyFileBytes))
 	}
 	found := &ring{}
 	lines := bufio.NewScanner(bytes.NewReader(text))

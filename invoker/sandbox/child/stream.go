@@ -3,7 +3,6 @@ package child
 import (
 	"bytes"
 	"errors"
-	"fmt"
 
 	"github.com/dop251/goja"
 
@@ -75,7 +74,7 @@ func (s *outStream) write(r *realm, data []byte) *deferred {
 	}
 	// A write that is refused has sent nothing.
 	if s.sent+int64(len(data)) > api.MaxStreamBytes {
-		panic(r.newNamedError("RangeError", fmt.Sprintf("the answer is more than %d bytes", int64(api.MaxStreamBytes))))
+		panic(r.newNamedError("RangeError", "the answer is more than "+api.SizeText(api.MaxStreamBytes)))
 	}
 	now := 0 // bytes that are sent immediately
 	if len(s.waiting) == 0 {
