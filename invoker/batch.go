@@ -41,10 +41,8 @@ func (w *worker) serveBatch(b *batch) {
 		return
 	}
 	defer w.i.active.Done()
-	ctx, stop := b.held()
-	defer stop()
 	t := b.trigger
-	res, err := w.i.resolver.resolve(ctx, target{t.Tenant, t.Namespace, t.Function, t.Ref()})
+	res, err := w.i.resolver.resolve(context.WithoutCancel(b.lead.ctx), target{t.Tenant, t.Namespace, t.Function, t.Ref()})
 	if err != nil {
 		w.settleBatch(b, func(int, *leasedJob) verdict { return refusal(err) })
 		return
@@ -53,11 +51,11 @@ func (w *worker) serveBatch(b *batch) {
 	w.learn(b.lead.queue, w.i.program(inv, res), &res.Version)
 	if len(b.jobs) > 1 && !slices.Contains(res.Version.Handlers, api.HandlerQueue) {
 		for k, j := range b.jobs {
-			w.runBatch(ctx, &batch{trigger: t, jobs: []*leasedJob{j}, lead: b.lead, more: k < len(b.jobs)-1})
+			w.runBatch(&batch{trigger: t, jobs: []*leasedJob{j}, lead: b.lead, more: k < len(b.jobs)-1})
 		}
 		return
 	}
-	w.runBatch(ctx, b)
+	w.runBatch(b)
 }
 
 // held returns a context that ends when the leases of all jobs are lost.
@@ -95,8 +93,10 @@ func (b *batch) invocation() *api.Invocation {
 }
 
 // runBatch invokes the function with the jobs, and settles them. A job whose lease is lost
-// meanwhile belongs to another worker.
-func (w *worker) runBatch(ctx context.Context, b *batch) {
+// meanwhile belongs to another worker, or was cancelled: the run stops when no job is left.
+func (w *worker) runBatch(b *batch) {
+	ctx, stop := b.held()
+	defer stop()
 	inv := b.invocation()
 	inv.Messages = len(b.jobs)
 	first := b.jobs[0]

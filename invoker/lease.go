@@ -62,6 +62,19 @@ func (w *worker) renew(ctx context.Context, settled <-chan struct{}) {
 		case <-tick.C:
 		}
 		w.renewDue(ctx, w.dueLeases(), w.renewTenant)
+	}
+}
+
+// renewSlots renews the slots of triggers until settled is closed.
+func (w *worker) renewSlots(ctx context.Context, settled <-chan struct{}) {
+	tick := time.NewTicker(slotPoll)
+	defer tick.Stop()
+	for {
+		select {
+		case <-settled:
+			return
+		case <-tick.C:
+		}
 		if err := w.shared.Renew(ctx); err != nil {
 			w.i.logger.Warn("slots of queue triggers were not renewed", zap.Error(err))
 		}

@@ -59,7 +59,7 @@ func (w *worker) visitTriggered(ctx context.Context, running *sync.WaitGroup, q 
 		b.lead = b.jobs[0]
 		running.Go(func() { w.serveBatch(b) })
 		if slot != nil && len(b.jobs) < len(got.Jobs) {
-			w.putBackRest(ctx, q, got.Jobs[len(b.jobs):])
+			running.Go(func() { w.putBackRest(ctx, q, got.Jobs[len(b.jobs):]) })
 			break
 		}
 	}

@@ -245,3 +245,28 @@ func TestTriggerShutdown(t *testing.T) {
 		}
 	}
 }
+
+// TestTriggerOfACancelledJob: the activation stops when none of its jobs is left.
+func TestTriggerOfACancelledJob(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, storagetest.Open(t, storage.Config{URL: storagetest.Redis(t).URL}))
+	b.work()
+	b.handlers = []string{api.HandlerFunction}
+	config := defaults()
+	config.TimeoutMS = 60_000
+	b.publish("mailer", `export default async (n) => { console.log("began"); if (n === 1) await new Promise((f) => setTimeout(f, 50_000)) }`, config)
+	b.trigger("mailer", api.NewQueueTrigger{})
+	ids := b.mail("1", "2")
+	b.eventually("the first job runs", func() bool { return len(b.list("mailer")) == 1 })
+	if _, err := b.broker.Cancel(t.Context(), b.tenant, ids[0]); err != nil {
+		t.Fatalf("Cancel: %v", err)
+	}
+	b.inState(api.JobCompleted, ids[1:])
+	b.eventually("the first activation is cancelled", func() bool {
+		runs := b.list("mailer")
+		return slices.ContainsFunc(runs, func(a api.Activation) bool { return a.Status == api.StatusCancelled })
+	})
+	if j := b.job(ids[0]); j.State != api.JobCancelled {
+		t.Errorf("got the first job in state %s, want it cancelled", j.State)
+	}
+}

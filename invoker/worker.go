@@ -117,6 +117,7 @@ func (i *Invoker) Work(ctx context.Context) {
 	settled := make(chan struct{})
 	var renewing, running sync.WaitGroup
 	renewing.Go(func() { w.renew(context.WithoutCancel(ctx), settled) })
+	renewing.Go(func() { w.renewSlots(context.WithoutCancel(ctx), settled) })
 	w.dispatch(ctx, &running)
 	running.Wait()
 	close(settled)
