@@ -115,7 +115,7 @@ func initialFiles(name, kind string) (map[string]string, error) {
 	}
 	out := map[string]string{schemaFile: string(manifest.SettingsSchema(true))}
 	for to, path := range from {
-		if to == "README.md" || to == "package.json" {
+		if to == "README.md" || to == "package.json" || to == manifest.SettingsFile {
 			out[to], err = filled(path, values)
 		} else {
 			var raw []byte
