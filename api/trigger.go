@@ -110,3 +110,19 @@ type QueueSource struct {
 	Queue string   `json:"queue"`
 	Jobs  []string `json:"jobs"`
 }
+
+// TriggerBatches splits jobs into batches of up to size jobs and MaxTriggerBatchBytes of payload.
+func TriggerBatches(jobs []FetchedJob, size int) (out [][]FetchedJob) {
+	begin, bytes := 0, 0
+	for i := range jobs {
+		bytes += len(jobs[i].Payload)
+		if i > begin && (i-begin == size || bytes > MaxTriggerBatchBytes) {
+			out = append(out, jobs[begin:i])
+			begin, bytes = i, len(jobs[i].Payload)
+		}
+	}
+	if begin < len(jobs) {
+		out = append(out, jobs[begin:])
+	}
+	return out
+}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"go.uber.org/zap"
 
@@ -33,6 +34,7 @@ func (w *worker) serveBatch(b *batch) {
 		}
 		if b.slot != nil {
 			w.leaveSlot(b.slot)
+			w.block(b.lead.queue, time.Time{})
 			w.markReady(b.lead.queue) // its next batch waits for the slot
 		}
 	}()
@@ -44,13 +46,17 @@ func (w *worker) serveBatch(b *batch) {
 	t := b.trigger
 	res, err := w.i.resolver.resolve(context.WithoutCancel(b.lead.ctx), target{t.Tenant, t.Namespace, t.Function, t.Ref()})
 	if err != nil {
-		w.settleBatch(b, func(int, *leasedJob) verdict { return refusal(err) })
+		w.refuse(b, err)
 		return
 	}
 	inv := b.invocation()
 	w.learn(b.lead.queue, w.i.program(inv, res), &res.Version)
 	if len(b.jobs) > 1 && !slices.Contains(res.Version.Handlers, api.HandlerQueue) {
 		for k, j := range b.jobs {
+			if j.lost() {
+				w.metrics.attempts.WithLabelValues(attemptLost).Inc()
+				continue
+			}
 			w.runBatch(&batch{trigger: t, jobs: []*leasedJob{j}, lead: b.lead, more: k < len(b.jobs)-1})
 		}
 		return
@@ -120,11 +126,11 @@ func (w *worker) runBatch(b *batch) {
 	if len(b.jobs) == 1 {
 		w.flushUpdate(first)
 	}
-	if err != nil {
-		w.settleBatch(b, func(int, *leasedJob) verdict { return refusal(err) })
+	if out == nil { // else it ran, and a failed write of its record does not change that
+		w.refuse(b, err)
 		return
 	}
-	w.settleBatch(b, func(position int, j *leasedJob) verdict { return w.verdict(out, position, len(b.jobs)) })
+	w.settleBatch(b, func(position int, _ *leasedJob) verdict { return w.verdict(out, position, len(b.jobs)) })
 }
 
 // event returns the event of several jobs.
@@ -155,6 +161,15 @@ type verdict struct {
 	result  json.RawMessage
 }
 
+// refuse settles jobs whose function could not be invoked.
+func (w *worker) refuse(b *batch, err error) {
+	if api.ErrorCode(err) == api.CodeInternal {
+		w.i.logger.Error("a queue trigger could not invoke its function", zap.String("tenant", b.trigger.Tenant),
+			zap.String("namespace", b.trigger.Namespace), zap.String("queue", b.trigger.Queue), zap.String("function", b.trigger.Function), zap.Error(err))
+	}
+	w.settleBatch(b, func(int, *leasedJob) verdict { return refusal(err) })
+}
+
 // refusal returns the verdict on jobs whose function could not be invoked: they are put back if
 // the cause is temporary, and fail otherwise, so that the cause is seen.
 func refusal(err error) verdict {
@@ -173,9 +188,6 @@ func refusal(err error) verdict {
 // of the activation. The result of a function that took one job is the job's.
 func (w *worker) verdict(out *api.Outcome, position, count int) verdict {
 	act := &out.Activation
-	if act.Status == api.StatusCancelled && w.aborting() {
-		return verdict{putBack: true}
-	}
 	var decided api.MessageVerdict
 	if position < len(out.Verdicts) {
 		decided = out.Verdicts[position]
@@ -185,6 +197,8 @@ func (w *worker) verdict(out *api.Outcome, position, count int) verdict {
 		return verdict{}
 	case decided.Retried:
 		return verdict{failure: failedIn(act, api.ErrException, "the handler asked for a retry of the message"), delayMS: decided.DelayMS}
+	case act.Status == api.StatusCancelled && w.aborting():
+		return verdict{putBack: true}
 	case act.Status == api.StatusSuccess && count == 1 && len(act.Result) <= api.MaxJobResultBytes:
 		return verdict{result: act.Result}
 	case act.Status == api.StatusSuccess:
@@ -207,11 +221,13 @@ func failedIn(act *api.Activation, kind api.ErrorType, message string) *api.Acti
 func (w *worker) settleBatch(b *batch, judge func(position int, j *leasedJob) verdict) {
 	var acks []api.JobAck
 	var fails []api.JobFail
+	var held *leasedJob // as long as it is, the writes are repeated
 	for i, j := range b.jobs {
 		if j.lost() {
 			w.metrics.attempts.WithLabelValues(attemptLost).Inc()
 			continue
 		}
+		held = j
 		v := judge(i, j)
 		switch {
 		case v.putBack:
@@ -229,14 +245,24 @@ func (w *worker) settleBatch(b *batch, judge func(position int, j *leasedJob) ve
 			w.metrics.attempts.WithLabelValues(attemptEnded).Inc()
 		}
 	}
-	fails = append(fails, w.ackAll(b, acks)...)
+	fails = append(fails, w.ackAll(b, held, acks)...)
+	defer w.settled(b)
 	if len(fails) == 0 {
 		return
 	}
-	w.settleJob(b.jobs[0], func(ctx context.Context) error {
+	w.settleJob(held, func(ctx context.Context) error {
 		_, err := w.i.broker.Fail(ctx, b.trigger.Tenant, fails)
 		return err
 	})
+}
+
+// settled ends the renewal of the leases of a batch.
+func (w *worker) settled(b *batch) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, j := range b.jobs {
+		j.settled = true
+	}
 }
 
 // failOf returns the failure of a job's attempt.
@@ -245,12 +271,12 @@ func failOf(j *leasedJob, why *api.ActivationError, delayMS *int64) api.JobFail 
 }
 
 // ackAll completes jobs. It returns the failures of those whose result was refused.
-func (w *worker) ackAll(b *batch, acks []api.JobAck) (refused []api.JobFail) {
+func (w *worker) ackAll(b *batch, held *leasedJob, acks []api.JobAck) (refused []api.JobFail) {
 	if len(acks) == 0 {
 		return nil
 	}
 	var outcomes []api.JobOutcome
-	w.settleJob(b.jobs[0], func(ctx context.Context) (err error) {
+	w.settleJob(held, func(ctx context.Context) (err error) {
 		outcomes, err = w.i.broker.Ack(ctx, b.trigger.Tenant, acks)
 		return err
 	})

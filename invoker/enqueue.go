@@ -41,7 +41,7 @@ func (i *Invoker) enqueue(ctx context.Context, inv *api.Invocation) (*api.Queued
 	if err != nil {
 		return nil, i.metrics.refuse(inv, false, err)
 	}
-	if err := permit(inv, res.Version.Config.Authz); err != nil {
+	if err := inv.Permit(res.Version.Config.Authz); err != nil {
 		return nil, i.metrics.refuse(inv, true, err)
 	}
 	out, err := i.accept(ctx, inv, res)

@@ -29,7 +29,8 @@ import (
 // not exist, CodeAuthnRequired and CodeAuthzDenied (see Authorize),
 // CodeConcurrencyLimit and CodeCapacityLimit (nothing ran),
 // CodeIdempotency… for a key in use, CodeStoreUnavailable (it may have run),
-// CodeShuttingDown. When ctx ends, the function is stopped and the activation
+// CodeShuttingDown. With the error comes an outcome if the function ran and its end could not
+// be recorded. When ctx ends, the function is stopped and the activation
 // is recorded as cancelled.
 func (i *Invoker) Invoke(ctx context.Context, inv api.Invocation) (*api.Outcome, error) {
 	if i.tracer != nil {
@@ -64,7 +65,7 @@ func (i *Invoker) invoke(ctx context.Context, inv *api.Invocation) (*api.Outcome
 	if err != nil {
 		return nil, i.metrics.refuse(inv, false, err)
 	}
-	if err := permit(inv, res.Version.Config.Authz); err != nil {
+	if err := inv.Permit(res.Version.Config.Authz); err != nil {
 		return nil, i.metrics.refuse(inv, true, err)
 	}
 	if err := i.checkHeld(inv, res); err != nil {
@@ -351,7 +352,7 @@ func (e *execution) finish(ctx context.Context, result sandbox.Result) (*api.Out
 	current, err := i.recorder.finish(ctx, e.rec, final, e.logs, e.visible)
 	if err != nil {
 		i.ended(final, took, e.began.Add(took), i.traceID(ctx))
-		return nil, err
+		return &api.Outcome{Activation: final.Activation, Verdicts: result.Verdicts}, err
 	}
 	i.ended(current, took, e.began.Add(took), i.traceID(ctx))
 	return &api.Outcome{Activation: current.Activation, Verdicts: result.Verdicts}, nil

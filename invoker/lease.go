@@ -1,8 +1,10 @@
 package invoker
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -32,6 +34,7 @@ type leasedJob struct {
 	update            hostcall.JobUpdate // not sent yet
 	expiresMS         int64              // of the lease
 	hasSlot, released bool
+	settled           bool // its lease is renewed no more
 }
 
 // errLeaseLost is the cause of the end of a run whose lease was lost.
@@ -75,9 +78,11 @@ func (w *worker) renewSlots(ctx context.Context, settled <-chan struct{}) {
 			return
 		case <-tick.C:
 		}
-		if err := w.shared.Renew(ctx); err != nil {
+		limited, cancel := context.WithTimeout(ctx, renewTimeout)
+		if err := w.shared.Renew(limited); err != nil {
 			w.i.logger.Warn("slots of queue triggers were not renewed", zap.Error(err))
 		}
+		cancel()
 	}
 }
 
@@ -88,8 +93,10 @@ func (w *worker) renewDue(ctx context.Context, byTenant map[string][]*leasedJob,
 	calls.SetLimit(renewTenants)
 	for tenant, due := range byTenant {
 		calls.Go(func() error {
-			if err := renew(ctx, tenant, due); err != nil {
-				w.i.logger.Warn("leases were not renewed", zap.String("tenant", tenant), zap.Int("jobs", len(due)), zap.Error(err))
+			for part := range slices.Chunk(due, api.MaxSettleJobs) {
+				if err := renew(ctx, tenant, part); err != nil {
+					w.i.logger.Warn("leases were not renewed", zap.String("tenant", tenant), zap.Int("jobs", len(part)), zap.Error(err))
+				}
 			}
 			return nil
 		})
@@ -97,17 +104,20 @@ func (w *worker) renewDue(ctx context.Context, byTenant map[string][]*leasedJob,
 	_ = calls.Wait() // the calls return no error
 }
 
-// dueLeases returns, by tenant, the jobs whose lease is due or that have an update to send,
-// at most api.MaxSettleJobs of a tenant. The others follow at the next tick.
+// dueLeases returns, by tenant, the jobs whose lease is due or that have an update to send, the
+// lease that ends first before the others.
 func (w *worker) dueLeases() map[string][]*leasedJob {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	due := map[string][]*leasedJob{}
 	upTo := w.i.store.NowMS() + (leaseTime - renewAfter + renewTick).Milliseconds()
 	for j := range w.jobs {
-		if (j.expiresMS <= upTo || !j.update.Empty()) && len(due[j.queue.Tenant]) < api.MaxSettleJobs {
+		if (j.expiresMS <= upTo || !j.update.Empty()) && !j.settled && !j.lost() {
 			due[j.queue.Tenant] = append(due[j.queue.Tenant], j)
 		}
+	}
+	for _, jobs := range due {
+		slices.SortFunc(jobs, func(a, b *leasedJob) int { return cmp.Compare(a.expiresMS, b.expiresMS) })
 	}
 	return due
 }

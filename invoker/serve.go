@@ -86,7 +86,7 @@ func (w *worker) acquire(ctx context.Context, j *leasedJob, inv *api.Invocation)
 	if err != nil {
 		return nil, a, err
 	}
-	if err := permit(inv, res.Version.Config.Authz); err != nil {
+	if err := inv.Permit(res.Version.Config.Authz); err != nil {
 		return res, a, err
 	}
 	program := i.program(inv, res)

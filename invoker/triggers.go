@@ -13,8 +13,12 @@ import (
 )
 
 const (
-	// countEvery is the interval between counts of the jobs that wait for a full batch.
+	// countEvery is the least interval between counts of the jobs that wait for a full batch, and
+	// countShare the share of the window that it is otherwise.
 	countEvery = 50 * time.Millisecond
+	countShare = 20
+	// leasedMost bounds the jobs that a replica holds: their leases are renewed in time.
+	leasedMost = 4096
 	// slotPoll is how often a trigger whose slots are taken is visited again.
 	slotPoll = time.Second
 )
@@ -37,12 +41,13 @@ func (w *worker) visitTriggered(ctx context.Context, running *sync.WaitGroup, q 
 		room = 1
 		slot, err = w.shared.Enter(ctx, t)
 		if err != nil || slot == nil {
+			w.block(q, time.Now().Add(slotPoll))
 			return false, slotPoll, err
 		}
 	}
 	w.unmarkReady(q) // a notice from now on enters it again
 	// A take that is interrupted would leave leases that no worker renews.
-	got, err := w.i.broker.Take(context.WithoutCancel(ctx), q, w.id, min(room*size, takeMost), leaseTime)
+	got, err := w.i.broker.Take(context.WithoutCancel(ctx), q, w.id, w.takeable(room*size), leaseTime)
 	if err != nil || len(got.Jobs) == 0 {
 		w.leaveSlot(slot)
 	}
@@ -50,18 +55,25 @@ func (w *worker) visitTriggered(ctx context.Context, running *sync.WaitGroup, q 
 		w.markReady(q)
 		return false, readyPoll, err
 	}
+	w.endWindow(q)
 	w.noteTaken(q, &got)
-	for _, jobs := range batches(got.Jobs, size) {
+	var rest []*leasedJob
+	for k, jobs := range api.TriggerBatches(got.Jobs, size) {
+		if k >= room { // payloads were too large for fewer batches
+			for i := range jobs {
+				rest = append(rest, w.take(ctx, q, jobs[i], false))
+			}
+			continue
+		}
 		b := &batch{trigger: t, slot: slot}
-		for k := range jobs {
-			b.jobs = append(b.jobs, w.take(ctx, q, jobs[k], k == 0))
+		for i := range jobs {
+			b.jobs = append(b.jobs, w.take(ctx, q, jobs[i], i == 0))
 		}
 		b.lead = b.jobs[0]
 		running.Go(func() { w.serveBatch(b) })
-		if slot != nil && len(b.jobs) < len(got.Jobs) {
-			running.Go(func() { w.putBackRest(ctx, q, got.Jobs[len(b.jobs):]) })
-			break
-		}
+	}
+	if len(rest) > 0 {
+		running.Go(func() { w.putBackAll(&batch{trigger: t, jobs: rest, lead: rest[0]}) })
 	}
 	after = readyPoll
 	if got.After > 0 {
@@ -70,34 +82,23 @@ func (w *worker) visitTriggered(ctx context.Context, running *sync.WaitGroup, q 
 	return got.More, after, nil
 }
 
-// putBackRest returns the jobs that did not fit into the one batch of a slot. Their attempts
-// are not counted.
-func (w *worker) putBackRest(ctx context.Context, q queue.FunctionQueue, jobs []api.FetchedJob) {
-	for i := range jobs {
-		j := w.take(ctx, q, jobs[i], false)
-		w.putBack(j, 0)
+// putBackAll returns the jobs of a batch to their queue. Their attempts are not counted.
+func (w *worker) putBackAll(b *batch) {
+	w.settleBatch(b, func(int, *leasedJob) verdict { return verdict{putBack: true} })
+	for _, j := range b.jobs {
 		w.done(j)
 	}
 }
 
-// batches splits jobs into batches of up to size jobs and api.MaxTriggerBatchBytes of payload.
-func batches(jobs []api.FetchedJob, size int) (out [][]api.FetchedJob) {
-	begin, bytes := 0, 0
-	for i := range jobs {
-		bytes += len(jobs[i].Payload)
-		if i > begin && (i-begin == size || bytes > api.MaxTriggerBatchBytes) {
-			out = append(out, jobs[begin:i])
-			begin, bytes = i, len(jobs[i].Payload)
-		}
-	}
-	if begin < len(jobs) {
-		out = append(out, jobs[begin:])
-	}
-	return out
+// takeable returns how many jobs to take at most, of wanted.
+func (w *worker) takeable(wanted int) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return min(wanted, takeMost, max(1, leasedMost-len(w.jobs)))
 }
 
 // batchSize returns the number of jobs that an activation of the trigger may get. It is 1 if
-// the function takes one job at a time, and until that is known.
+// the function is known to take one job at a time.
 func (w *worker) batchSize(q queue.FunctionQueue, t *triggers.Found) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -119,33 +120,39 @@ func (w *worker) window(ctx context.Context, q queue.FunctionQueue, t *triggers.
 	if t.WindowMS == 0 || size == 1 {
 		return 0, nil
 	}
-	now := time.Now()
+	now, length := time.Now(), time.Duration(t.WindowMS)*time.Millisecond
+	interval := max(countEvery, length/countShare)
 	w.mu.Lock()
 	s := w.state(q)
 	if s.since.IsZero() {
 		s.since = now
 	}
-	left, soon := s.since.Add(time.Duration(t.WindowMS)*time.Millisecond).Sub(now), s.countAt.Sub(now)
+	left, soon := s.since.Add(length).Sub(now), s.countAt.Sub(now)
 	if left > 0 && soon <= 0 {
-		s.countAt = now.Add(countEvery)
+		s.countAt = now.Add(interval)
 	}
 	w.mu.Unlock()
-	if left > 0 && soon > 0 {
+	if left <= 0 {
+		return 0, nil
+	}
+	if soon > 0 {
 		return min(left, soon), nil
 	}
-	if left > 0 {
-		counts, err := w.i.broker.PendingCounts(ctx, []queue.FunctionQueue{q})
-		switch {
-		case err != nil:
-			return 0, err
-		case counts[0] > 0 && counts[0] < int64(size):
-			return min(left, countEvery), nil
-		}
+	counts, err := w.i.broker.PendingCounts(ctx, []queue.FunctionQueue{q})
+	if err != nil {
+		return 0, err
 	}
-	w.mu.Lock()
-	w.state(q).since = time.Time{} // the window of the jobs that come next
-	w.mu.Unlock()
+	if counts[0] > 0 && counts[0] < int64(size) {
+		return min(left, interval), nil
+	}
 	return 0, nil
+}
+
+// endWindow lets the next jobs of a queue wait for a window of their own.
+func (w *worker) endWindow(q queue.FunctionQueue) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.state(q).since = time.Time{}
 }
 
 // leaveSlot frees a slot, if there is one.

@@ -213,8 +213,12 @@ func TestTriggerStops(t *testing.T) {
 		t.Fatalf("Delete: %v", err)
 	}
 	b.trigger("missing", api.NewQueueTrigger{})
-	ids := b.mail("3")
-	b.inState(api.JobDead, ids)
+	var ids []string
+	b.eventually("a job is dead", func() bool { // the change is seen soon, not at once
+		ids = b.mail("3")
+		b.eventually("the job ends", func() bool { return b.job(ids[0]).State.Terminal() })
+		return b.job(ids[0]).State == api.JobDead
+	})
 	if j := b.job(ids[0]); !strings.HasPrefix(j.Errors[0].Error, "Refused: ") || !strings.Contains(j.Errors[0].Error, "missing") {
 		t.Errorf("got the errors %+v, want that the function does not exist", j.Errors)
 	}

@@ -201,6 +201,9 @@ func (w *worker) round(ctx context.Context, running *sync.WaitGroup, poll bool) 
 // visit takes out of one queue the jobs that find a slot. took reports whether the queue
 // may have more; after is the longest time until the next visit.
 func (w *worker) visit(ctx context.Context, running *sync.WaitGroup, q queue.FunctionQueue) (took bool, after time.Duration, err error) {
+	if wait := w.blocked(q); wait > 0 {
+		return false, wait, nil // it stays ready
+	}
 	room := w.room(q)
 	if room == 0 {
 		return false, blockedPoll, nil // it stays ready
@@ -280,6 +283,7 @@ type queueState struct {
 	// Of a queue with a trigger: since when jobs wait for a full batch, zero if none do, and
 	// when they may be counted again.
 	since, countAt time.Time
+	notBefore      time.Time // of the next visit: a rate limit or taken slots allow none
 }
 
 // maxQueueStates bounds the states of queues without a running job. Beyond it they are
@@ -341,15 +345,33 @@ func (w *worker) learn(q queue.FunctionQueue, program *sandbox.Program, version 
 	}
 }
 
+// blocked returns how long a queue is not to be visited, 0 if it may be.
+func (w *worker) blocked(q queue.FunctionQueue) time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return max(0, time.Until(w.state(q).notBefore))
+}
+
+// block sets when a queue may be visited again; the zero time is now.
+func (w *worker) block(q queue.FunctionQueue, until time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.state(q).notBefore = until
+}
+
 // noteTaken keeps what a take reported of its queue: more jobs keep it ready, and held ones
 // are looked for when a job of the queue ends.
 func (w *worker) noteTaken(q queue.FunctionQueue, got *queue.Taken) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if got.More {
+	s := w.state(q)
+	if got.More || got.After > 0 {
 		w.ready[q] = struct{}{}
 	}
-	w.state(q).more = got.Held
+	if got.After > 0 {
+		s.notBefore = time.Now().Add(got.After)
+	}
+	s.more = got.Held
 }
 
 // take adds a job to those of the worker, before its goroutine begins: from here on its

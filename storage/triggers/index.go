@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/codesous/sous/api/sleep"
 )
 
 const (
@@ -16,6 +18,8 @@ const (
 	readEvery = 30 * time.Second
 	// readAgain is the interval after a failed read.
 	readAgain = time.Second
+	// readPause is the time between a notice and the read: many changes are one read.
+	readPause = 50 * time.Millisecond
 )
 
 // Queue locates a queue with a trigger.
@@ -72,6 +76,7 @@ func (x *Index) Follow(ctx context.Context, changed func(Queue), logger *zap.Log
 		case <-ctx.Done():
 		case <-timer.C:
 		case <-x.changed:
+			_ = sleep.For(ctx, readPause) // ctx is looked at by the loop
 		}
 		timer.Stop()
 	}

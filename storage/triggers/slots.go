@@ -76,9 +76,11 @@ func (s *Slots) Renew(ctx context.Context) error {
 		}
 	}
 	s.mu.Unlock()
+	var failed error
 	for _, slot := range due {
 		if _, err := s.repository.slot(ctx, slot, slot.count, now); err != nil {
-			return err
+			failed = err
+			continue
 		}
 		s.mu.Lock()
 		slot.endsMS = now + slotTime.Milliseconds()
@@ -88,10 +90,10 @@ func (s *Slots) Renew(ctx context.Context) error {
 			continue
 		}
 		if _, err := s.repository.slot(ctx, slot, 0, 0); err != nil { // it was left meanwhile
-			return err
+			failed = err
 		}
 	}
-	return nil
+	return failed
 }
 
 // slot takes or renews one of count slots, or leaves it if count is 0. The reply is 0 if all are

@@ -50,6 +50,7 @@ func (r *Repository) Put(ctx context.Context, tenant, namespace string, t Record
 	if err := r.s.Client().SAdd(ctx, r.s.Keys().TriggerNamespaces(), tenant+"/"+namespace).Err(); err != nil {
 		return out, false, storage.Failure(ctx, "register queue trigger", err)
 	}
+	unchanged := false
 	err = storage.RetryConflicts(ctx, func() error {
 		held, raw, err := r.read(ctx, tenant, namespace, t.Queue)
 		if err != nil {
@@ -66,7 +67,7 @@ func (r *Repository) Put(ctx context.Context, tenant, namespace string, t Record
 		case held.Function != t.Function:
 			return api.Errorf(api.CodeTriggerExists, "queue %q triggers the function %q; delete that trigger first", t.Queue, held.Function)
 		case held.Same(&t.QueueTrigger):
-			out = held.QueueTrigger
+			out, unchanged = held.QueueTrigger, true
 			return nil
 		default:
 			t.Revision, t.CreatedAtMS, t.UpdatedAtMS = held.Revision+1, held.CreatedAtMS, nowMS
@@ -78,6 +79,9 @@ func (r *Repository) Put(ctx context.Context, tenant, namespace string, t Record
 		}
 		return r.put(ctx, tenant, namespace, t.Queue, raw, after)
 	})
+	if unchanged {
+		return out, false, err
+	}
 	return out, created, r.notify(ctx, tenant, namespace, err)
 }
 
@@ -171,7 +175,7 @@ func (r *Repository) List(ctx context.Context, tenant, namespace, function, afte
 	return items, "", nil
 }
 
-// InNamespace returns the triggers of a namespace by queue.
+// InNamespace returns the triggers of a namespace by queue, without those that cannot be read.
 func (r *Repository) InNamespace(ctx context.Context, tenant, namespace string) ([]Found, error) {
 	all, err := r.s.Client().HGetAll(ctx, r.s.Keys().Triggers(tenant, namespace)).Result()
 	if err != nil {
@@ -180,8 +184,8 @@ func (r *Repository) InNamespace(ctx context.Context, tenant, namespace string) 
 	out := make([]Found, 0, len(all))
 	for _, raw := range all {
 		t, err := storage.Decode[Record](raw)
-		if err != nil {
-			return nil, err
+		if err != nil { // of a newer release: it must not hide the others
+			continue
 		}
 		out = append(out, Found{tenant, namespace, t})
 	}

@@ -1,0 +1,61 @@
+package api
+
+import (
+	"slices"
+	"strings"
+)
+
+// anyRole in a version's list admits anonymous callers over HTTP, and elsewhere every
+// caller with the right to invoke.
+const anyRole = "*"
+
+// Permit checks inv against its version's lists of roles, nil for none. roles is the list
+// for the trigger of inv:
+//
+//	access        admitted if                                        otherwise
+//	unrestricted  always
+//	public        the trigger is http and roles contains "*"         CodeAuthnRequired
+//	granted       roles is empty, contains "*" or a role of inv      CodeAuthzDenied
+//
+// An empty list therefore admits every caller with the right to invoke, and no anonymous
+// one. The zero Access is public, the weakest.
+func (inv *Invocation) Permit(lists *Authz) error {
+	roles := invokeRoles(lists, inv.Trigger.Type)
+	switch inv.Access {
+	case AccessUnrestricted:
+		return nil
+	case AccessPublic:
+		if inv.Trigger.Type == TriggerHTTP && slices.Contains(roles, anyRole) {
+			return nil
+		}
+		return Errorf(CodeAuthnRequired, "this needs an API key")
+	case AccessGranted:
+		if len(roles) == 0 || slices.Contains(roles, anyRole) {
+			return nil
+		}
+		for _, role := range inv.Principal.Roles {
+			if slices.Contains(roles, role) {
+				return nil
+			}
+		}
+	}
+	return Errorf(CodeAuthzDenied, "this version is for other roles than the caller's (%s)", strings.Join(inv.Principal.Roles, ", "))
+}
+
+// invokeRoles returns the list that applies to a trigger. A job has none, because it was
+// checked when it was enqueued; an asynchronous invocation keeps the trigger of its caller,
+// so each of its attempts is checked again.
+func invokeRoles(lists *Authz, trigger string) []string {
+	if lists == nil {
+		return nil
+	}
+	switch trigger {
+	case TriggerHTTP, TriggerAPI:
+		return lists.InvokeHTTPRoles
+	case TriggerSchedule:
+		return lists.InvokeScheduleRoles
+	case TriggerCadence:
+		return lists.InvokeCadenceRoles
+	}
+	return nil
+}
