@@ -39,7 +39,7 @@ func (w *worker) serveBatch(b *batch) {
 		}
 	}()
 	if err := w.i.enter(); err != nil {
-		w.settleBatch(b, func(int, *leasedJob) verdict { return verdict{putBack: true} })
+		w.settleBatch(b, func(int) verdict { return verdict{putBack: true} })
 		return
 	}
 	defer w.i.active.Done()
@@ -130,7 +130,7 @@ func (w *worker) runBatch(b *batch) {
 		w.refuse(b, err)
 		return
 	}
-	w.settleBatch(b, func(position int, _ *leasedJob) verdict { return w.verdict(out, position, len(b.jobs)) })
+	w.settleBatch(b, func(position int) verdict { return w.verdict(out, position, len(b.jobs)) })
 }
 
 // event returns the event of several jobs.
@@ -167,7 +167,7 @@ func (w *worker) refuse(b *batch, err error) {
 		w.i.logger.Error("a queue trigger could not invoke its function", zap.String("tenant", b.trigger.Tenant),
 			zap.String("namespace", b.trigger.Namespace), zap.String("queue", b.trigger.Queue), zap.String("function", b.trigger.Function), zap.Error(err))
 	}
-	w.settleBatch(b, func(int, *leasedJob) verdict { return refusal(err) })
+	w.settleBatch(b, func(int) verdict { return refusal(err) })
 }
 
 // refusal returns the verdict on jobs whose function could not be invoked: they are put back if
@@ -218,7 +218,7 @@ func failedIn(act *api.Activation, kind api.ErrorType, message string) *api.Acti
 
 // settleBatch settles the jobs of a batch, those that complete by one call and the others by
 // another. A result that the job's schema refuses fails the attempt.
-func (w *worker) settleBatch(b *batch, judge func(position int, j *leasedJob) verdict) {
+func (w *worker) settleBatch(b *batch, judge func(position int) verdict) {
 	var acks []api.JobAck
 	var fails []api.JobFail
 	var held *leasedJob // as long as it is, the writes are repeated
@@ -228,7 +228,7 @@ func (w *worker) settleBatch(b *batch, judge func(position int, j *leasedJob) ve
 			continue
 		}
 		held = j
-		v := judge(i, j)
+		v := judge(i)
 		switch {
 		case v.putBack:
 			after := int64(0)

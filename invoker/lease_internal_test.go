@@ -22,7 +22,7 @@ func TestTenantsAreRenewedTogether(t *testing.T) {
 	w := &worker{i: &Invoker{logger: zap.NewNop()}}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
-	w.renewDue(ctx, map[string][]*leasedJob{"t_slow01": nil, "t_slow02": nil}, func(ctx context.Context, tenant string, _ []*leasedJob) error {
+	w.renewDue(ctx, map[string][]*leasedJob{"t_slow01": {{}}, "t_slow02": {{}}}, func(ctx context.Context, tenant string, _ []*leasedJob) error {
 		close(begun[tenant])
 		select {
 		case <-begun[other[tenant]]:
@@ -32,6 +32,13 @@ func TestTenantsAreRenewedTogether(t *testing.T) {
 		}
 		return nil
 	})
+	for tenant, renewed := range begun {
+		select {
+		case <-renewed:
+		default:
+			t.Errorf("the leases of tenant %s were not renewed", tenant)
+		}
+	}
 }
 
 // Host calls are served concurrently: the update that the function made last wins, in

@@ -84,7 +84,7 @@ func (w *worker) visitTriggered(ctx context.Context, running *sync.WaitGroup, q 
 
 // putBackAll returns the jobs of a batch to their queue. Their attempts are not counted.
 func (w *worker) putBackAll(b *batch) {
-	w.settleBatch(b, func(int, *leasedJob) verdict { return verdict{putBack: true} })
+	w.settleBatch(b, func(int) verdict { return verdict{putBack: true} })
 	for _, j := range b.jobs {
 		w.done(j)
 	}

@@ -274,3 +274,18 @@ func TestTriggerOfACancelledJob(t *testing.T) {
 		t.Errorf("got the first job in state %s, want it cancelled", j.State)
 	}
 }
+
+// TestTriggerOfARateLimitedQueue: its jobs start when the limit allows them, not at the next poll.
+func TestTriggerOfARateLimitedQueue(t *testing.T) {
+	eachWorking(t, func(b *bench) {
+		b.handlers = []string{api.HandlerFunction}
+		b.publish("mailer", `export default () => 1`, defaults())
+		limit, window := int64(1), int64(200)
+		change := queue.Change{RateLimit: &limit, RateWindowMS: &window}
+		if _, err := b.broker.Configure(b.t.Context(), b.tenant, namespace, "mail", change); err != nil {
+			b.t.Fatalf("Configure: %v", err)
+		}
+		b.trigger("mailer", api.NewQueueTrigger{})
+		b.inState(api.JobCompleted, b.mail("1", "2", "3", "4", "5", "6", "7", "8"))
+	})
+}

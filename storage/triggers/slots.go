@@ -64,7 +64,7 @@ func (s *Slots) Leave(ctx context.Context, slot *Slot) error {
 }
 
 // Renew renews the slots that end within half of their time. A slot that was lost, because the
-// store did not answer, is taken again if there is room; the activation in it goes on.
+// store did not answer, is taken again if there is room; the activation that runs in it is not stopped.
 // CodeStoreUnavailable: some were not renewed, and the next call tries again.
 func (s *Slots) Renew(ctx context.Context) error {
 	now := s.clock()
