@@ -53,7 +53,7 @@ func ValidateSecretValue(v string) error {
 	var rule string
 	switch {
 	case v == "" || len(v) > MaxSecretBytes:
-		rule = "must have from 1 to " + SizeText(MaxSecretBytes)
+		rule = "must have from 1 byte to " + SizeText(MaxSecretBytes)
 	case !utf8.ValidString(v):
 		rule = "must be UTF-8"
 	default:
