@@ -137,7 +137,10 @@ class Worker:
         beater = threading.Thread(target=self._beat)
         fetcher.start()
         beater.start()
-        self._stopping.wait()
+        # Python runs a signal's handler in this thread, but the system may interrupt another
+        # one. The timeout bounds how long this thread does not notice it.
+        while not self._stopping.wait(0.5):
+            pass
         # The connection is half closed: jobs that the server has already sent arrive,
         # and jobs that it claims from now on are released.
         self._hang_up(socket.SHUT_WR)
