@@ -25,7 +25,9 @@ all: build
 
 # The sandbox child goes into the binary: see cmd/sous/internal/server/sandbox_embedded.go.
 build:
-	$(GO) build -trimpath -ldflags '-s -w' -o cmd/sous/internal/server/sandbox-child ./invoker/sandbox/childmain
+	mkdir -p bin
+	$(GO) build -trimpath -ldflags '-s -w' -o bin/sandbox-child ./invoker/sandbox/childmain
+	$(GO) run ./tools/compress <bin/sandbox-child >cmd/sous/internal/server/sandbox-child.zst
 	$(GO) build -trimpath -tags sandboxchild -ldflags '$(LDFLAGS)' -o bin/sous ./cmd/sous
 
 run: build
@@ -86,4 +88,4 @@ fmt:
 	gofmt -w $$(git ls-files '*.go')
 
 clean:
-	rm -rf bin cmd/sous/internal/server/sandbox-child
+	rm -rf bin cmd/sous/internal/server/sandbox-child.zst

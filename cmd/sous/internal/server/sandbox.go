@@ -1,10 +1,13 @@
 package server
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 
+	"github.com/klauspost/compress/zstd"
 	"golang.org/x/sys/unix"
 )
 
@@ -16,7 +19,12 @@ func SandboxExecutable() (path string, closeFile func() error, err error) {
 	if len(sandboxChild) == 0 {
 		return "", func() error { return nil }, nil
 	}
-	file, err := memoryFile("sous-sandbox-child", sandboxChild)
+	program, err := zstd.NewReader(bytes.NewReader(sandboxChild))
+	if err != nil {
+		return "", nil, fmt.Errorf("sandbox child: %w", err)
+	}
+	defer program.Close()
+	file, err := memoryFile("sous-sandbox-child", program)
 	if err != nil {
 		return "", nil, fmt.Errorf("sandbox child: %w", err)
 	}
@@ -28,10 +36,10 @@ func SandboxExecutable() (path string, closeFile func() error, err error) {
 // /proc/self/fd/3 would name its socket by then. 16 leaves room for more of them.
 const firstFree = 16
 
-// memoryFile returns an anonymous file in memory that holds content and is sealed against
+// memoryFile returns an anonymous file in memory that holds all of content and is sealed against
 // every change: no process, not even this one, can replace the program that the next sandbox
 // runs. name is shown in /proc only. The file is closed on exec.
-func memoryFile(name string, content []byte) (*os.File, error) {
+func memoryFile(name string, content io.Reader) (*os.File, error) {
 	low, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
 		return nil, err
@@ -41,7 +49,7 @@ func memoryFile(name string, content []byte) (*os.File, error) {
 		return nil, err
 	}
 	file := os.NewFile(uintptr(fd), name)
-	if _, err := file.Write(content); err != nil {
+	if _, err := io.Copy(file, content); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
 	const seals = unix.F_SEAL_SEAL | unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE

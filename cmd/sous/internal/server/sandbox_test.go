@@ -22,8 +22,12 @@ func TestEmbeddedSandboxChild(t *testing.T) {
 		t.Fatalf("os.Getwd: %v", err)
 	}
 	// The overlay puts the child where go:embed looks, and nothing into the source.
-	child := sandboxtest.Executable(t)
-	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(here, "sandbox-child"): child}})
+	child, compressed := sandboxtest.Executable(t), filepath.Join(t.TempDir(), "sandbox-child.zst")
+	compress := exec.CommandContext(t.Context(), "sh", "-c", `go run github.com/codesous/sous/tools/compress <"$1" >"$2"`, "sh", child, compressed)
+	if out, err := compress.CombinedOutput(); err != nil {
+		t.Fatalf("compress: %v\n%s", err, out)
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(here, "sandbox-child.zst"): compressed}})
 	if err != nil {
 		t.Fatalf("json.Marshal: %v", err)
 	}
@@ -66,7 +70,7 @@ func TestEmbeddedSandboxChild(t *testing.T) {
 // otherwise name its child by a descriptor that the child gets for its socket.
 func TestMemoryFileIsNoDescriptorOfAChild(t *testing.T) {
 	t.Parallel()
-	file, err := memoryFile("test", []byte("content"))
+	file, err := memoryFile("test", strings.NewReader("content"))
 	if err != nil {
 		t.Fatalf("memoryFile: %v", err)
 	}
