@@ -16,6 +16,7 @@ type QueueConfig struct {
 	MaxConcurrency int64 `json:"max_concurrency"`
 	RateLimit      int64 `json:"rate_limit"`     // jobs that may start in RateWindowMS
 	RateWindowMS   int64 `json:"rate_window_ms"` // 0: DefaultRateWindowMS
+	RetentionMS    int64 `json:"retention_ms"`   // how long ended jobs are kept; 0: as the tenant's others
 }
 
 // Bounds of a queue's configuration.

@@ -41,6 +41,9 @@ type VersionConfig struct {
 	MaxEventAgeMS int64        `json:"max_event_age_ms,omitempty"`
 	OnSuccess     *Destination `json:"on_success,omitempty"`
 	OnFailure     *Destination `json:"on_failure,omitempty"`
+	// Record is nil for a version of which every activation is recorded and kept as long as the
+	// tenant's others.
+	Record *Recording `json:"record,omitempty"`
 }
 
 // Isolation is the extent to which activations of a version share a global scope.

@@ -48,6 +48,7 @@ type VersionLimits struct {
 	MaxConcurrency  Bound `json:"max_concurrency"`
 	EnvEntries      int   `json:"env_entries"`
 	EnvBytes        int   `json:"env_bytes"`
+	RecordMS        Bound `json:"record_retention_ms"` // the default applies unless the server sets another
 }
 
 // BundleLimits bound uploads. Bytes is the size of the tar; DraftJSONBytes is that of an
@@ -107,7 +108,8 @@ type JobLimits struct {
 	TagBytes           int   `json:"tag_bytes"`
 	Dependencies       int   `json:"dependencies"`
 	ChainSteps         int   `json:"chain_steps"`
-	RetentionMS        int64 `json:"retention_ms"`
+	RetentionMS        int64 `json:"retention_ms"` // the default, which the server or the queue may change
+	OpenBatchMS        int64 `json:"open_batch_retention_ms"`
 }
 
 // QueueLimits bound how a queue may be configured.
@@ -115,6 +117,7 @@ type QueueLimits struct {
 	MaxConcurrency int   `json:"max_concurrency"`
 	RateLimit      int   `json:"rate_limit"`
 	RateWindowMS   Bound `json:"rate_window_ms"`
+	RetentionMS    Bound `json:"retention_ms"` // the default applies unless the server sets another
 }
 
 // TaskLimits bound tasks and reports about them.
@@ -200,6 +203,7 @@ func limitsInForce() Limits {
 			MaxConcurrency:  Bound{Min: 1, Max: api.MaxMaxConcurrency, Default: api.DefaultMaxConcurrency},
 			EnvEntries:      api.MaxEnvEntries,
 			EnvBytes:        api.MaxEnvBytes,
+			RecordMS:        Bound{Min: api.MinRetentionMS, Max: api.MaxRetentionMS, Default: api.ActivationTTLMS},
 		},
 		Bundle: BundleLimits{
 			Bytes:          api.MaxBundleBytes,
@@ -227,6 +231,7 @@ func limitsInForce() Limits {
 		Queue: QueueLimits{
 			MaxConcurrency: api.MaxQueueConcurrency,
 			RateLimit:      api.MaxRateLimit,
+			RetentionMS:    Bound{Min: api.MinRetentionMS, Max: api.MaxRetentionMS, Default: api.JobRetentionMS},
 			RateWindowMS:   Bound{Min: api.MinRateWindowMS, Max: api.MaxRateWindowMS, Default: api.DefaultRateWindowMS},
 		},
 		Schedule: scheduleLimits(),
@@ -321,5 +326,6 @@ func jobLimits() JobLimits {
 		Dependencies:       api.MaxDependencies,
 		ChainSteps:         api.MaxChainSteps,
 		RetentionMS:        api.JobRetentionMS,
+		OpenBatchMS:        api.OpenBatchRetentionMS,
 	}
 }

@@ -98,7 +98,9 @@ func (i *Invoker) accept(ctx context.Context, inv *api.Invocation, res *resoluti
 	if digest != "" && (spec.Activation == nil || spec.Activation.Fingerprint != digest) {
 		return nil, mismatch()
 	}
-	created, existing, err := i.activations.Start(ctx, activations.Queued(inv.Tenant, id, spec))
+	queued := activations.Queued(inv.Tenant, id, spec)
+	queued.RetentionMS = res.Version.Config.RetentionMS()
+	created, existing, err := i.activations.Start(ctx, queued)
 	if err == nil && !created && digest != "" {
 		out, err := repeated(existing, digest, nil)
 		if err == nil && inv.RequestID != "" && spec.Activation.RequestID == inv.RequestID {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"time"
 
 	"github.com/codesous/sous/api"
@@ -77,7 +78,7 @@ func (i *Invoker) invoke(ctx context.Context, inv *api.Invocation) (*api.Outcome
 		var stop context.CancelFunc
 		ctx, stop = context.WithCancel(ctx)
 		defer stop()
-		defer i.running.add(inv.Tenant, inv.ActivationID, stop)()
+		defer i.running.Add(inv.Tenant, inv.ActivationID, stop)()
 	}
 	release, err := i.acquireSlot(ctx, inv, program, res.Version.Config.MaxConcurrency)
 	if err != nil {
@@ -190,7 +191,7 @@ func (i *Invoker) execute(ctx context.Context, inv *api.Invocation, res *resolut
 	}
 	runCtx, stop, unlink := e.runContext(ctx)
 	// Registered before the record is visible, where possible, so that no cancel is missed.
-	remove := i.running.add(rec.Tenant, rec.ActivationID, stop)
+	remove := i.running.Add(rec.Tenant, rec.ActivationID, stop)
 	defer func() {
 		if !*detached {
 			remove()
@@ -200,8 +201,12 @@ func (i *Invoker) execute(ctx context.Context, inv *api.Invocation, res *resolut
 	e.logs = i.logsOf(rec)
 	if !derived {
 		// The id is random: no other call can hold it, so the record can wait.
-		e.visible = visibility.New(func() error { return i.recorder.start(ctx, rec) })
-		e.logs.ready = e.visible.Ensure
+		open := visibility.New
+		if res.Version.Config.Skips(inv.Trigger.Type, rand.Float64()) {
+			open = visibility.NewSilent
+		}
+		e.visible = open(func() error { return i.recorder.start(ctx, rec) })
+		e.logs.ready = e.visible.Visible
 	}
 	if inv.Started != nil {
 		inv.Started()

@@ -42,6 +42,7 @@ import (
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/bundle"
 	"github.com/codesous/sous/invoker/hostcall"
+	"github.com/codesous/sous/invoker/running"
 	"github.com/codesous/sous/invoker/sandbox"
 	"github.com/codesous/sous/invoker/slots"
 	"github.com/codesous/sous/invoker/vault"
@@ -110,7 +111,7 @@ type Invoker struct {
 	limits      *slots.Limits
 	host        hostCalls
 	recorder    *recorder
-	running     *running
+	running     *running.Registry
 	vault       *vault.Vault
 	observer    Observer // may be nil
 	metrics     *engineMetrics
@@ -165,7 +166,7 @@ func New(ctx context.Context, store *storage.Store, pool *sandbox.Pool, broker *
 		resolver:    res,
 		limits:      slots.New(),
 		recorder:    newRecorder(life, records, cfg.Logger),
-		running:     newRunning(),
+		running:     running.New(),
 		metrics:     newEngineMetrics(metrics.MaxSeries),
 		tracer:      tracing.New(cfg.Tracer, "invoker"),
 		logger:      cfg.Logger,
@@ -209,7 +210,7 @@ func (i *Invoker) Cancel(ctx context.Context, tenant, id string) (*api.Activatio
 	if err != nil {
 		return nil, err
 	}
-	i.running.cancel(tenant, id)
+	i.running.Cancel(tenant, id)
 	i.cancelJob(ctx, rec)
 	// Best effort: a replica that misses this runs to the end in vain, and its
 	// compare-and-set loses.
@@ -291,7 +292,7 @@ func (i *Invoker) onChange(c storage.Change) {
 	case storage.ChangeTrigger:
 		i.worker.triggers.ReadSoon()
 	case storage.ChangeCancel:
-		i.running.cancel(c.Tenant, c.ActivationID)
+		i.running.Cancel(c.Tenant, c.ActivationID)
 	case storage.ChangeSecret:
 		i.vault.Changed(c)
 	case storage.ChangeResubscribed:
@@ -319,7 +320,7 @@ func (i *Invoker) Close(ctx context.Context) error {
 		case <-done:
 		case <-ctx.Done():
 			close(i.aborted)
-			i.running.cancelAll()
+			i.running.CancelAll()
 			<-done
 		}
 		err = i.recorder.close(ctx)

@@ -21,7 +21,7 @@ const logFlushDelay = 250 * time.Millisecond
 // logWriter stores chunks: activations.Logs. Append replaces a chunk of the same number, so
 // a write with an unknown outcome can be repeated.
 type logWriter interface {
-	Append(ctx context.Context, tenant, activationID string, chunk int, ndjson []byte) error
+	Append(ctx context.Context, tenant, activationID string, chunk int, ndjson []byte, ownMS int64) error
 }
 
 // logSink gathers an activation's lines into chunks of at most LogChunkBytes and writes
@@ -44,6 +44,7 @@ type logSink struct {
 	ctx        context.Context // bounds the background writes of one activation
 	tenant, id string
 	attempt    int
+	keepMS     int64      // the retention of the version, 0 for that of the tenant
 	secrets    *vault.Run // must not appear in a line; nil for none
 	// ready returns when chunks may be written while the function runs; with nil they may
 	// from the beginning.
@@ -65,6 +66,7 @@ type logSink struct {
 // logsOf returns the sink of one attempt of an activation.
 func (i *Invoker) logsOf(rec *activations.Record) *logSink {
 	s := newLogSink(i.life, i.logs, rec.Tenant, rec.ActivationID, rec.Attempt)
+	s.keepMS = rec.RetentionMS
 	if i.observer != nil {
 		s.logged = func(line api.LogLine) { i.observer.Logged(&rec.Activation, line) }
 	}
@@ -216,7 +218,7 @@ func (s *logSink) write(ctx context.Context) error {
 		}
 		chunk, number := s.sealed[0], s.next
 		s.mu.Unlock()
-		if err := s.writer.Append(ctx, s.tenant, s.id, number, chunk); err != nil {
+		if err := s.writer.Append(ctx, s.tenant, s.id, number, chunk, s.keepMS); err != nil {
 			return err
 		}
 		s.mu.Lock()

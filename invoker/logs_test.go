@@ -22,7 +22,7 @@ type chunks struct {
 	fail error
 }
 
-func (c *chunks) Append(_ context.Context, _, _ string, chunk int, ndjson []byte) error {
+func (c *chunks) Append(_ context.Context, _, _ string, chunk int, ndjson []byte, _ int64) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.fail != nil {

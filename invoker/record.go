@@ -39,6 +39,7 @@ func newRecord(inv *api.Invocation, res *resolution, beginMS, deadlineMS int64, 
 	return &activations.Record{
 		EventSHA256: digest,
 		Claim:       claim,
+		RetentionMS: res.Version.Config.RetentionMS(),
 		Activation: api.Activation{
 			ActivationID: id,
 			Tenant:       inv.Tenant, Namespace: inv.Namespace, Function: inv.Function,

@@ -88,6 +88,13 @@ func (r *recorder) claim(ctx context.Context, rec *activations.Record) (existing
 // call: the background writes use them.
 func (r *recorder) finish(ctx context.Context, running, final *activations.Record, logs *logSink, visible *visibility.Visibility) (*activations.Record, error) {
 	ctx = context.WithoutCancel(ctx)
+	if visible.Silent() {
+		if final.Status == api.StatusSuccess {
+			logs.discard()
+			return final, nil
+		}
+		visible.Speak()
+	}
 	// A log of several chunks is written before the terminal record, so the running
 	// record has to be there first: log chunks without a record would belong to nothing.
 	chunk, one := logs.only()

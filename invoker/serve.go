@@ -34,7 +34,7 @@ func (w *worker) serve(j *leasedJob) {
 	// Cancel and Close stop the run by its activation's id.
 	ctx, stop := context.WithCancel(j.ctx)
 	defer stop()
-	defer w.i.running.add(inv.Tenant, j.activationID(), stop)()
+	defer w.i.running.Add(inv.Tenant, j.activationID(), stop)()
 	if w.i.tracer != nil {
 		traced, span := w.traceJob(ctx, j, inv)
 		defer span.End()
@@ -206,7 +206,7 @@ func (j *leasedJob) attempt(res *resolution, now time.Time, cold bool) (*activat
 	rec.InQueue(j.queue.Queue, j.job.Attempt)
 	deadline := now
 	if res != nil {
-		rec.Ref.Version = res.Version.Version
+		rec.Ref.Version, rec.RetentionMS = res.Version.Version, res.Version.Config.RetentionMS()
 		deadline = now.Add(time.Duration(res.Version.Config.TimeoutMS) * time.Millisecond)
 	}
 	rec.DeadlineMS = deadline.UnixMilli()

@@ -132,5 +132,5 @@ func (b *Broker) noteInBatch(ctx context.Context, tenant, id, seal string, succe
 			return err
 		}
 	}
-	return b.jobs.ExpireBatch(ctx, tenant, batch.Namespace, id)
+	return b.jobs.ExpireBatch(ctx, tenant, batch)
 }

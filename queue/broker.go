@@ -73,7 +73,7 @@ type Config struct {
 	Random func() float64
 	// Retention is how long ended jobs are kept (default: api.JobRetentionMS). All brokers
 	// of a store should have the same: each purges by its own.
-	Retention time.Duration
+	Retention storage.Retention
 	// PollInterval is how often a waiting fetch polls the store without having been
 	// notified (default 1 s).
 	PollInterval time.Duration
@@ -124,9 +124,6 @@ func New(ctx context.Context, store *storage.Store, cfg Config) (*Broker, error)
 	}
 	if cfg.Random == nil {
 		cfg.Random = rand.Float64
-	}
-	if cfg.Retention <= 0 {
-		cfg.Retention = api.JobRetentionMS * time.Millisecond
 	}
 	if cfg.PollInterval <= 0 {
 		cfg.PollInterval = time.Second

@@ -18,6 +18,7 @@ type Change struct {
 	MaxConcurrency *int64 // active jobs, from 0, which means no limit, to api.MaxQueueConcurrency
 	RateLimit      *int64 // claims in each window, from 0, which means no limit, to api.MaxRateLimit
 	RateWindowMS   *int64 // from api.MinRateWindowMS to api.MaxRateWindowMS
+	RetentionMS    *int64 // 0, the retention of the tenant, or from api.MinRetentionMS to api.MaxRetentionMS
 	// Now is the configuration that the queue must have for the change to be made; nil
 	// for any.
 	Now *api.QueueConfig
@@ -31,7 +32,11 @@ func (c *Change) validate() error {
 		"max_concurrency": {c.MaxConcurrency, 0, api.MaxQueueConcurrency},
 		"rate_limit":      {c.RateLimit, 0, api.MaxRateLimit},
 		"rate_window_ms":  {c.RateWindowMS, api.MinRateWindowMS, api.MaxRateWindowMS},
+		"retention_ms":    {c.RetentionMS, api.MinRetentionMS, api.MaxRetentionMS},
 	} {
+		if path == "retention_ms" && bound.value != nil && *bound.value == 0 {
+			continue
+		}
 		if bound.value != nil && (*bound.value < bound.least || *bound.value > bound.most) {
 			return api.InvalidField(path, "must be from "+strconv.FormatInt(bound.least, 10)+" to "+strconv.FormatInt(bound.most, 10))
 		}
@@ -91,6 +96,9 @@ func (b *Broker) configure(ctx context.Context, q jobstore.Queue, c *Change, aga
 		if jobstore.IsFunctionQueue(q.Name) { // the change may let jobs start
 			b.jobs.MarkReady(ctx, pipe, q, b.store.NowMS())
 		}
+		if c.RetentionMS != nil { // jobs that have ended may be purged sooner
+			b.jobs.MarkDue(ctx, pipe, q, b.store.NowMS())
+		}
 	})
 	return reply == "ok", err
 }
@@ -110,7 +118,7 @@ func (c *Change) applied(held api.QueueConfig) api.QueueConfig {
 	if c.RateLimit != nil && *c.RateLimit > 0 && c.RateWindowMS == nil && held.RateWindowMS == 0 {
 		held.RateWindowMS = api.DefaultRateWindowMS
 	}
-	for to, value := range map[*int64]*int64{&held.MaxConcurrency: c.MaxConcurrency, &held.RateLimit: c.RateLimit, &held.RateWindowMS: c.RateWindowMS} {
+	for to, value := range map[*int64]*int64{&held.MaxConcurrency: c.MaxConcurrency, &held.RateLimit: c.RateLimit, &held.RateWindowMS: c.RateWindowMS, &held.RetentionMS: c.RetentionMS} {
 		if value != nil {
 			*to = *value
 		}

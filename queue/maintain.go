@@ -227,8 +227,12 @@ func (b *Broker) followMarked(ctx context.Context, q jobstore.Queue, _ int64, c 
 
 // purgeEnded deletes jobs that ended longer ago than the retention.
 func (b *Broker) purgeEnded(ctx context.Context, q jobstore.Queue, now int64, c *Counts) error {
+	keep, err := b.jobs.KeepMS(ctx, q)
+	if err != nil {
+		return err
+	}
 	for _, state := range jobstore.EndedStates {
-		found, err := b.dueJobs(ctx, q, b.jobs.Keys(q).Set(string(state)), now-b.jobs.RetentionMS, now, c, state)
+		found, err := b.dueJobs(ctx, q, b.jobs.Keys(q).Set(string(state)), now-keep, now, c, state)
 		if err != nil {
 			return err
 		}

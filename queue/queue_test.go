@@ -62,7 +62,7 @@ func brokerOn(t testing.TB, store *storage.Store, retention ...time.Duration) *q
 	t.Helper()
 	cfg := queue.Config{Random: func() float64 { return 0.5 }}
 	if len(retention) > 0 {
-		cfg.Retention = retention[0]
+		cfg.Retention.Default = retention[0]
 	}
 	b, err := queue.New(t.Context(), store, cfg)
 	if err != nil {

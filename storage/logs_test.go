@@ -56,12 +56,12 @@ func TestLogsArePagedAndFollowed(t *testing.T) {
 		}
 		read(10) // nothing there yet
 		// Chunk 0 grows between reads; 12 chunks are more than one read takes at once.
-		if err := logs.Append(ctx, tenant, id, 0, ndjson(t, 0, 2)); err != nil {
+		if err := logs.Append(ctx, tenant, id, 0, ndjson(t, 0, 2), 0); err != nil {
 			t.Fatalf("logs.Append: %v", err)
 		}
 		read(10)
 		for chunk := range 12 {
-			if err := logs.Append(ctx, tenant, id, chunk, ndjson(t, chunk*5, chunk*5+5)); err != nil {
+			if err := logs.Append(ctx, tenant, id, chunk, ndjson(t, chunk*5, chunk*5+5), 0); err != nil {
 				t.Fatalf("logs.Append: %v", err)
 			}
 		}
@@ -77,7 +77,7 @@ func TestLogsArePagedAndFollowed(t *testing.T) {
 		if d := cmp.Diff(want, got); d != "" {
 			t.Errorf("difference (-want +got):\n%s", d)
 		}
-		if err := logs.Append(ctx, tenant, id, 12, make([]byte, api.LogChunkBytes+1)); err == nil {
+		if err := logs.Append(ctx, tenant, id, 12, make([]byte, api.LogChunkBytes+1), 0); err == nil {
 			t.Error("a chunk over the limit was stored")
 		}
 	})

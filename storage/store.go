@@ -36,6 +36,9 @@ type Config struct {
 	// commits may occupy commitStripes of them. Subscriptions have connections of their
 	// own. Default: 64.
 	PoolSize int
+	// Activations is how long ended activations are kept, with their results and logs.
+	// Default: api.ActivationTTLMS.
+	Activations Retention
 	// Metrics registers the metrics of the Store. Default: none.
 	Metrics prometheus.Registerer
 	// ScriptPrelude is Lua text that precedes every script, for tests that watch
@@ -64,9 +67,11 @@ type Store struct {
 	// transactions is set where group commits are transactions; see transacts.
 	transactions bool
 
-	keys    Keys
-	scripts map[string]*redis.Script
-	clock   func() time.Time
+	keys Keys
+	// activations is how long ended activations are kept.
+	activations Retention
+	scripts     map[string]*redis.Script
+	clock       func() time.Time
 	// commits has the writes of the next group commits, by stripe.
 	commits *coalesce.Coalescer[uint64, Write]
 	stripes maphash.Seed // of the hash from a write's key to its stripe
@@ -110,7 +115,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		hashTags = *cfg.HashTags
 	}
 	s := &Store{
-		rdb: rdb, embedded: cfg.Embedded != nil, keys: Keys{hashTags: hashTags}, scripts: scripts, clock: cfg.Clock,
+		rdb: rdb, embedded: cfg.Embedded != nil, keys: Keys{hashTags: hashTags}, activations: cfg.Activations, scripts: scripts, clock: cfg.Clock,
 		stripes:    maphash.MakeSeed(),
 		publishing: newKeyedMutex(),
 		metrics:    newStoreMetrics(scripts, texts),

@@ -26,6 +26,7 @@ type QueueChange struct {
 	MaxConcurrency *int64 `json:"max_concurrency,omitempty"`
 	RateLimit      *int64 `json:"rate_limit,omitempty"`
 	RateWindowMS   *int64 `json:"rate_window_ms,omitempty"`
+	RetentionMS    *int64 `json:"retention_ms,omitempty"` // 0: as the tenant's other queues
 	// IfMatch is the ETag that the configuration must have, "" for any.
 	IfMatch string `json:"-"`
 }

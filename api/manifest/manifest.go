@@ -60,6 +60,7 @@ type Config struct {
 	MaxEventAgeMS  int64             `json:"max_event_age_ms,omitempty"`
 	OnSuccess      *api.Destination  `json:"on_success,omitempty"`
 	OnFailure      *api.Destination  `json:"on_failure,omitempty"`
+	Record         *api.Recording    `json:"record,omitempty"`
 }
 
 // Parse parses a manifest. It returns CodeValidationManifest for one that does not match the
@@ -180,6 +181,7 @@ func Resolve(fn api.Function, files map[string][]byte, config json.RawMessage) (
 		MaxEventAgeMS:  c.MaxEventAgeMS,
 		OnSuccess:      c.OnSuccess,
 		OnFailure:      c.OnFailure,
+		Record:         c.Record,
 	}, nil
 }
 

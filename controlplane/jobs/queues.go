@@ -83,6 +83,7 @@ type configureQueueBody struct {
 	MaxConcurrency *int64 `json:"max_concurrency,omitempty" doc:"how many jobs may be active; 0 for any number"`
 	RateLimit      *int64 `json:"rate_limit,omitempty" doc:"how many jobs may begin in a window; 0 for any number"`
 	RateWindowMS   *int64 `json:"rate_window_ms,omitempty" doc:"the window, which slides"`
+	RetentionMS    *int64 `json:"retention_ms,omitempty" doc:"how long ended jobs are kept, 1 hour to 365 days; 0 for the retention of the tenant"`
 }
 
 type deleteQueueInput struct {
@@ -165,9 +166,9 @@ func (a *API) queueEndpoints() []rest.Endpoint {
 // no revision, and its depths must not change the tag. A queue that is paused, with at most
 // 10 active jobs and no rate limit:
 //
-//	"true.false.10.0.0"       paused.draining.max_concurrency.rate_limit.rate_window_ms
+//	"true.false.10.0.0.0"     paused.draining.max_concurrency.rate_limit.rate_window_ms.retention_ms
 func queueTag(c api.QueueConfig) string {
-	return fmt.Sprintf(`"%t.%t.%d.%d.%d"`, c.Paused, c.Draining, c.MaxConcurrency, c.RateLimit, c.RateWindowMS)
+	return fmt.Sprintf(`"%t.%t.%d.%d.%d.%d"`, c.Paused, c.Draining, c.MaxConcurrency, c.RateLimit, c.RateWindowMS, c.RetentionMS)
 }
 
 // answerQueue answers with a queue. It takes the results of a method of the broker.
@@ -202,7 +203,7 @@ func (a *API) configureQueue(ctx context.Context, in *configureQueueInput) (*que
 		return nil, err
 	}
 	return answerQueue(a.queue.Configure(ctx, tenant, namespace, name, queue.Change{
-		Paused: in.Body.Paused, MaxConcurrency: in.Body.MaxConcurrency, RateLimit: in.Body.RateLimit, RateWindowMS: in.Body.RateWindowMS, Now: now,
+		Paused: in.Body.Paused, MaxConcurrency: in.Body.MaxConcurrency, RateLimit: in.Body.RateLimit, RateWindowMS: in.Body.RateWindowMS, RetentionMS: in.Body.RetentionMS, Now: now,
 	}))
 }
 

@@ -3,7 +3,9 @@ package visibility
 
 import (
 	"context"
+	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -27,11 +29,20 @@ const visibleAfter = 25 * time.Millisecond
 // answer, and the function has had no effect. docs/decisions/activation-visibility.md has
 // the reasons.
 //
+// A version may record only a sample of its successes. An activation outside of the sample is
+// silent: nothing is written while it runs, nor when it succeeds; when it fails, its record and
+// its logs are written at its end. A replica that dies leaves no record of it, although it may
+// have had effects.
+//
 // A chunk of logs that is written while the function runs waits for the record too
 // (logSink.ready there). A nil Visibility is that of an activation with a derived id, whose
 // record was written before it began. The methods may be called concurrently.
 type Visibility struct {
 	write func() error // stores the running record
+
+	// silent is set while the activation is to leave no record, since its success is not in
+	// its version's sample.
+	silent atomic.Bool
 
 	mu    sync.Mutex
 	timer *time.Timer
@@ -46,6 +57,32 @@ func New(write func() error) *Visibility {
 	v := &Visibility{write: write}
 	v.timer = time.AfterFunc(visibleAfter, func() { v.begin() })
 	return v
+}
+
+// NewSilent returns the visibility of an activation that leaves no record if it succeeds: no
+// write begins before Speak, and Ensure returns nil without one.
+func NewSilent(write func() error) *Visibility {
+	v := &Visibility{write: write}
+	v.silent.Store(true)
+	return v
+}
+
+// Silent reports whether the activation is to leave no record.
+func (v *Visibility) Silent() bool { return v != nil && v.silent.Load() }
+
+// Speak ends the silence of an activation that has failed, which is always recorded.
+func (v *Visibility) Speak() { v.silent.Store(false) }
+
+// errSilent is returned by Visible.
+var errSilent = errors.New("the activation is not recorded unless it fails")
+
+// Visible is Ensure for writes that need the record, such as those of logs: it returns an error
+// for a silent activation.
+func (v *Visibility) Visible(ctx context.Context) error {
+	if v.Silent() {
+		return errSilent
+	}
+	return v.Ensure(ctx)
 }
 
 // begin starts the write of the record, once, and returns the channel that is closed when
@@ -70,7 +107,7 @@ func (v *Visibility) begin() (done <-chan struct{}) {
 // error, and the end of the activation writes the record. Errors: those of the write,
 // ctx's, and context.Canceled if the activation ended without a running record.
 func (v *Visibility) Ensure(ctx context.Context) error {
-	if v == nil {
+	if v == nil || v.silent.Load() {
 		return nil
 	}
 	done := v.begin()
@@ -92,7 +129,9 @@ func (v *Visibility) End() (begun bool, err error) {
 	if v == nil {
 		return true, nil
 	}
-	v.timer.Stop()
+	if v.timer != nil {
+		v.timer.Stop()
+	}
 	v.mu.Lock()
 	v.ended = true
 	done := v.done

@@ -59,7 +59,7 @@ func (r *Repairer) Queues(ctx context.Context, tenant string, now int64, reads i
 	}
 	for _, m := range marks {
 		r.list.names = r.list.names[1:]
-		if m.sound(now, r.jobs.RetentionMS) {
+		if m.sound(now, r.jobs.RetentionMS(m.queue.Tenant)) {
 			continue
 		}
 		err := r.queue(ctx, m.queue, m.due, now, &findings)
@@ -123,7 +123,8 @@ type queueMark struct {
 }
 
 // sound reports whether the queue needs no close check: it has no jobs, or only ended ones that
-// are due to be purged in time. keepMS is the retention, the longest time until a purge.
+// are due to be purged in time. keepMS is the retention of the tenant; a queue with a longer one
+// is checked closely.
 func (m *queueMark) sound(now, keepMS int64) bool {
 	return !m.any || !m.live && m.due > 0 && m.due <= now+keepMS
 }

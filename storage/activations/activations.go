@@ -20,11 +20,18 @@ const (
 	scriptAttempt  = "activation_attempt.lua"
 )
 
-// recordTTL is the time-to-live of records, results and logs, renewed by each write of the
-// key.
-const recordTTL = api.ActivationTTLMS * time.Millisecond
+// keep returns the time-to-live that a write of a's record sets: the retention of a's version,
+// else that of the tenant or of the store. A record that has not ended lives for
+// api.ActivationTTLMS at least, so that a short retention ends no record of a job that waits.
+func (r *Repository) keep(a *Record) time.Duration {
+	ms := r.s.ActivationRetentionMS(a.Tenant, a.RetentionMS)
+	if !a.Status.Terminal() {
+		ms = max(ms, api.ActivationTTLMS)
+	}
+	return time.Duration(ms) * time.Millisecond
+}
 
-// Repository keeps the record of every invocation for a week, and an index of the records
+// Repository keeps the record of every invocation for its retention, and an index of the records
 // for each function. It is safe for concurrent use, by any number of processes: of two
 // writers that end an activation, one wins, and the other gets the winner's record.
 type Repository struct{ s *storage.Store }
@@ -48,6 +55,9 @@ type Record struct {
 	// ResultBytes is the size of a result that has a key of its own, because it is larger
 	// than api.MaxInlineResultBytes; else 0.
 	ResultBytes int `json:"result_bytes,omitempty"`
+	// RetentionMS is how long the ended record is kept, in milliseconds, as the version
+	// configures it; 0 means as long as the tenant's other records.
+	RetentionMS int64 `json:"retention_ms,omitempty"`
 }
 
 // Start stores the record of an activation that begins, if its id is new, and adds it to
@@ -112,6 +122,7 @@ func (r *Repository) recordWrite(a *Record, raw string) *recordWrite {
 		id:      a.ActivationID,
 		startMS: a.StartMS,
 		raw:     raw,
+		keep:    r.keep(a),
 	}
 }
 
@@ -145,10 +156,11 @@ func (r *Repository) recorded(ctx context.Context, w *recordWrite) (created bool
 type recordWrite struct {
 	meta, index, tenant, id, raw string
 	startMS                      int64
-	logKey, logIndex             string // with log
-	log                          []byte // nil if there is none
-	resultKey                    string // with result
-	result                       []byte // nil if it is in the record, or if there is none
+	keep                         time.Duration // the time-to-live of record, log and result
+	logKey, logIndex             string        // with log
+	log                          []byte        // nil if there is none
+	resultKey                    string        // with result
+	result                       []byte        // nil if it is in the record, or if there is none
 
 	before []redis.Cmder // the commands that must succeed before the record may become visible
 	set    *redis.StatusCmd
@@ -163,12 +175,12 @@ func (w *recordWrite) IndexEntry() (key string, entry redis.Z) {
 func (w *recordWrite) Queue(ctx context.Context, pipe redis.Pipeliner, indexed *redis.IntCmd) {
 	w.before = append(w.before, indexed)
 	if w.log != nil {
-		w.before = append(w.before, queueChunk(ctx, pipe, w.logKey, w.logIndex, 0, w.log)...)
+		w.before = append(w.before, queueChunk(ctx, pipe, w.logKey, w.logIndex, 0, w.log, w.keep)...)
 	}
 	if w.result != nil {
-		w.before = append(w.before, pipe.Set(ctx, w.resultKey, w.result, recordTTL))
+		w.before = append(w.before, pipe.Set(ctx, w.resultKey, w.result, w.keep))
 	}
-	w.set = pipe.SetArgs(ctx, w.meta, w.raw, redis.SetArgs{Mode: "NX", TTL: recordTTL})
+	w.set = pipe.SetArgs(ctx, w.meta, w.raw, redis.SetArgs{Mode: "NX", TTL: w.keep})
 }
 
 // Withdraw removes the record of a Start whose outcome was unknown, so that its derived id can
@@ -201,7 +213,7 @@ func (r *Repository) Finish(ctx context.Context, a *Record, fromAttempt int) (wo
 		return false, nil, err
 	}
 	keys := []string{r.s.Keys().ActivationMeta(a.Tenant, a.ActivationID)}
-	args := []any{end.raw, fromAttempt, int64(api.ActivationTTLMS)}
+	args := []any{end.raw, fromAttempt, r.keep(&end.stored).Milliseconds()}
 	var reply any
 	if end.stored.ResultBytes > 0 {
 		// Outside the group commit: no other activation waits behind a large result.

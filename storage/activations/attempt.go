@@ -66,7 +66,7 @@ func (r *Repository) Attempt(ctx context.Context, a *Record, upTo int) (won bool
 			r.s.Keys().ActivationMeta(a.Tenant, a.ActivationID),
 			r.s.Keys().ActivationIndex(a.Tenant, a.Namespace, a.Function),
 		},
-		raw, upTo, a.JobID, int64(api.ActivationTTLMS), a.ActivationID, a.StartMS)
+		raw, upTo, a.JobID, r.keep(a).Milliseconds(), a.ActivationID, a.StartMS)
 	if err != nil {
 		return false, nil, err
 	}

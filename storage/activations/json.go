@@ -45,6 +45,9 @@ func (a *Record) appendJSON(b []byte) ([]byte, error) {
 	if a.ResultBytes != 0 {
 		b = appendNumber(b, `,"result_bytes":`, int64(a.ResultBytes))
 	}
+	if a.RetentionMS != 0 {
+		b = appendNumber(b, `,"retention_ms":`, a.RetentionMS)
+	}
 	return append(b, '}'), nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -61,13 +62,15 @@ type LogEntry struct {
 
 // Append stores a chunk of lines: NDJSON of api.LogLine, each line ended by a newline, at
 // most api.LogChunkBytes. Chunks count from 0. Writing a chunk again replaces it, which is
-// how a chunk grows; lines that were written must stay.
-func (r *Logs) Append(ctx context.Context, tenant, id string, chunk int, ndjson []byte) error {
+// how a chunk grows; lines that were written must stay. ownMS is the retention of the
+// activation's version in milliseconds, 0 for that of the tenant; it counts from this write.
+func (r *Logs) Append(ctx context.Context, tenant, id string, chunk int, ndjson []byte, ownMS int64) error {
 	if err := checkChunk(ndjson); err != nil {
 		return err
 	}
+	keep := time.Duration(r.s.ActivationRetentionMS(tenant, ownMS)) * time.Millisecond
 	pipe := r.s.Client().Pipeline()
-	queueChunk(ctx, pipe, r.s.Keys().LogChunk(tenant, id, chunk), r.s.Keys().LogChunks(tenant, id), chunk, ndjson)
+	queueChunk(ctx, pipe, r.s.Keys().LogChunk(tenant, id, chunk), r.s.Keys().LogChunks(tenant, id), chunk, ndjson, keep)
 	_, err := pipe.Exec(ctx)
 	return storage.Failure(ctx, "write log", err)
 }
@@ -83,11 +86,11 @@ func checkChunk(ndjson []byte) error {
 // number, so that a reader never finds a number without lines; a crash in between leaves a
 // chunk that expires unread. It returns the commands, which must succeed before the record
 // that makes the log visible.
-func queueChunk(ctx context.Context, pipe redis.Pipeliner, key, index string, n int, ndjson []byte) []redis.Cmder {
+func queueChunk(ctx context.Context, pipe redis.Pipeliner, key, index string, n int, ndjson []byte, keep time.Duration) []redis.Cmder {
 	return []redis.Cmder{
-		pipe.Set(ctx, key, ndjson, recordTTL),
+		pipe.Set(ctx, key, ndjson, keep),
 		pipe.ZAdd(ctx, index, redis.Z{Score: float64(n), Member: n}),
-		pipe.PExpire(ctx, index, recordTTL),
+		pipe.PExpire(ctx, index, keep),
 	}
 }
 

@@ -57,12 +57,17 @@ const (
 	// sweepRescanMS is the interval at which a function's index is swept from its start:
 	// an entry from a slow clock may lie before the cursor.
 	sweepRescanMS = 24 * 60 * 60 * 1000
-	// indexTTLMS is the age, by start_ms, from which an entry is expected to have outlived its
-	// record. A synchronous call ends within its timeout and the grace period, and its record
-	// lives a week from then. The record of an asynchronous activation can be younger: its
-	// start_ms is the time at which it was accepted, and its job may run days later.
-	indexTTLMS = api.ActivationTTLMS + api.MaxTimeoutMS + api.LostGraceMS
 )
+
+// horizon returns the start_ms up to which an entry is expected to have outlived its record. A
+// synchronous call ends within its timeout and the grace period, and its record lives for the
+// retention from then. A record can be younger: the start_ms of an asynchronous activation is
+// the time at which it was accepted, and its job may run days later; and a version may have a
+// longer retention than its tenant. The entries of versions with a shorter one are removed by
+// the rescan, within a day.
+func (sw *sweep) horizon() int64 {
+	return sw.nowMS - sw.r.s.ActivationRetentionMS(sw.tenant, 0) - api.MaxTimeoutMS - api.LostGraceMS
+}
 
 // sweepState is the progress of a function's sweeps, stored as JSON in the hash cs:sweep:act
 // under tenant/namespace/function:
@@ -185,7 +190,7 @@ func (sw *sweep) saveState(ctx context.Context) error {
 // from the start would walk over the entries removed before. An old entry whose record lives
 // belongs to a job that ran late. It stays, and a rescan removes it after its record.
 func (sw *sweep) trim(ctx context.Context) error {
-	horizon := sw.nowMS - indexTTLMS
+	horizon := sw.horizon()
 	if horizon <= sw.state.TrimMS {
 		return nil
 	}
@@ -322,7 +327,7 @@ func (sw *sweep) examine(ctx context.Context, places []indexPlace) (open, jobs [
 	for i, raw := range raws {
 		if raw == "" {
 			gone = append(gone, ids[i])
-			if places[i].startMS < sw.nowMS-indexTTLMS {
+			if places[i].startMS < sw.horizon() {
 				sw.swept.Trimmed++
 			} else {
 				sw.swept.Dangling++

@@ -57,7 +57,7 @@ func findsWhatIsLeft(t *testing.T, cfg storage.Config, all bool) {
 	ms.Store(1_760_000_000_000)
 	cfg.Clock = func() time.Time { return time.UnixMilli(ms.Load()) }
 	s := storagetest.Open(t, cfg)
-	jobs, err := jobstore.New(s, time.Hour, jobstore.Notify{DueAt: func(int64) {}, Wake: func(jobstore.Queue) {}})
+	jobs, err := jobstore.New(s, storage.Retention{Default: time.Hour}, jobstore.Notify{DueAt: func(int64) {}, Wake: func(jobstore.Queue) {}})
 	if err != nil {
 		t.Fatalf("jobstore.New: %v", err)
 	}

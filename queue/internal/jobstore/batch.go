@@ -133,18 +133,26 @@ func Origin(tenant, id string, spec *api.JobSpec) (parent, batch string) {
 	return spec.ParentID, spec.CallbackOf
 }
 
-// ExpireBatch makes the records of a finished batch expire after the retention of jobs. The
-// callback's job ends later and is therefore kept longer, so that it is not made twice. The
-// hash comes last: repairs take a sealed batch whose hash does not expire for unfinished.
-// Errors: CodeStoreUnavailable.
-func (s *Store) ExpireBatch(ctx context.Context, tenant, namespace, id string) error {
+// ExpireBatch makes the records of a finished batch expire after the retention of the tenant's
+// jobs, or that of the callback's queue if that is shorter. The callback's job ends later and is
+// therefore kept longer, so that it is not made twice. The hash comes last: repairs take a
+// sealed batch whose hash does not expire for unfinished. Errors: CodeStoreUnavailable.
+func (s *Store) ExpireBatch(ctx context.Context, tenant string, batch *api.Batch) error {
+	id, keep := batch.ID, s.RetentionMS(tenant)
+	if batch.Callback != nil {
+		own, err := s.KeepMS(ctx, Queue{Tenant: tenant, Namespace: batch.Namespace, Name: batch.Callback.Queue})
+		if err != nil {
+			return err
+		}
+		keep = min(keep, own)
+	}
 	keys := s.store.JobKeys(tenant)
 	key := keys.Batch(id)
 	pipe := s.rdb.Pipeline()
-	ends := float64(s.store.NowMS() + s.RetentionMS + time.Minute.Milliseconds())
-	pipe.ZAdd(ctx, keys.BatchEnds(namespace), redis.Z{Score: ends, Member: id})
+	ends := float64(s.store.NowMS() + keep + time.Minute.Milliseconds())
+	pipe.ZAdd(ctx, keys.BatchEnds(batch.Namespace), redis.Z{Score: ends, Member: id})
 	for _, part := range []string{":jobs", ":succeeded", ":failed", ":meta"} {
-		pipe.PExpire(ctx, key+part, time.Duration(s.RetentionMS)*time.Millisecond)
+		pipe.PExpire(ctx, key+part, time.Duration(keep)*time.Millisecond)
 	}
 	_, err := pipe.Exec(ctx)
 	return Failure(ctx, "expire a batch", err)

@@ -10,19 +10,21 @@ import (
 )
 
 // The fields of a queue's configuration, the hash cs:queue:t:ns:q:config. Only Configure of
-// queue.Broker writes them. claim_limits.lua reads all but draining before each claim; the
-// scripts that add jobs read draining. A missing field, or 0, is no limit.
+// queue.Broker writes them. claim_limits.lua reads paused and the limits before each claim;
+// the scripts that add jobs read draining. A missing field, or 0, is no limit, and the
+// retention of the tenant.
 const (
 	configPaused      = "paused"
 	configDraining    = "draining"
 	configConcurrency = "max_concurrency"
 	configRateLimit   = "rate_limit"
 	configRateWindow  = "rate_window_ms"
+	configRetention   = "retention_ms"
 )
 
 // ConfigFields are the fields of a queue's configuration, in the order that ParseConfig
 // expects.
-var ConfigFields = []string{configPaused, configDraining, configConcurrency, configRateLimit, configRateWindow}
+var ConfigFields = []string{configPaused, configDraining, configConcurrency, configRateLimit, configRateWindow, configRetention}
 
 // ConfigValues returns c as arguments of HSET: each field followed by its value.
 func ConfigValues(c api.QueueConfig) []any {
@@ -34,7 +36,7 @@ func ConfigValues(c api.QueueConfig) []any {
 	}
 	return []any{
 		configPaused, flag(c.Paused), configDraining, flag(c.Draining),
-		configConcurrency, c.MaxConcurrency, configRateLimit, c.RateLimit, configRateWindow, c.RateWindowMS,
+		configConcurrency, c.MaxConcurrency, configRateLimit, c.RateLimit, configRateWindow, c.RateWindowMS, configRetention, c.RetentionMS,
 	}
 }
 
@@ -48,7 +50,7 @@ func ParseConfig(values []any) api.QueueConfig {
 	}
 	return api.QueueConfig{
 		Paused: words[0] == "1", Draining: words[1] == "1",
-		MaxConcurrency: number(2), RateLimit: number(3), RateWindowMS: number(4),
+		MaxConcurrency: number(2), RateLimit: number(3), RateWindowMS: number(4), RetentionMS: number(5),
 	}
 }
 

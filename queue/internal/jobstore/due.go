@@ -42,7 +42,7 @@ func (s *Store) NextDue(ctx context.Context, q Queue, now int64) (int64, error) 
 	k := s.Keys(q)
 	type head struct {
 		key   string
-		delay int64
+		ended bool // its jobs are purged after the retention
 		cmd   *redis.ZSliceCmd
 	}
 	heads := []*head{{key: k.After()}, {key: k.Expiry()}}
@@ -50,19 +50,24 @@ func (s *Store) NextDue(ctx context.Context, q Queue, now int64) (int64, error) 
 		heads = append(heads, &head{key: k.Set(string(state))})
 	}
 	for _, state := range EndedStates {
-		heads = append(heads, &head{key: k.Set(string(state)), delay: s.RetentionMS})
+		heads = append(heads, &head{key: k.Set(string(state)), ended: true})
 	}
 	pipe := s.rdb.Pipeline()
+	own := pipe.HMGet(ctx, k.Config(), configRetention)
 	for _, h := range heads {
 		h.cmd = s.DueIn(ctx, pipe, h.key, s.Floors.From(h.key, now), 1)
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
 		return 0, Failure(ctx, "read a queue's heads", err)
 	}
-	next := int64(0)
+	next, keep := int64(0), s.keepMS(q, own)
 	for _, h := range heads {
 		for _, z := range h.cmd.Val() {
-			if at := int64(z.Score) + h.delay; next == 0 || at < next {
+			at := int64(z.Score)
+			if h.ended {
+				at += keep
+			}
+			if next == 0 || at < next {
 				next = at
 			}
 		}

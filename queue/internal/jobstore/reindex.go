@@ -22,7 +22,11 @@ func (s *Store) Reindex(ctx context.Context, tenant string, r *Record) (bool, er
 	due := int64(0)
 	switch state := r.Run.State; {
 	case state.Terminal():
-		due = at + s.RetentionMS
+		keep, err := s.KeepMS(ctx, q)
+		if err != nil {
+			return false, err
+		}
+		due = at + keep
 	case state == api.JobPending:
 		rank, at = RankOf(r.Spec.Score), r.Spec.Score
 	case state == api.JobWaiting: // the jobs that it waits for may have ended

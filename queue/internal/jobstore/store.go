@@ -2,11 +2,11 @@ package jobstore
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/maypok86/otter/v2"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/storage"
 )
 
@@ -14,8 +14,8 @@ import (
 type Store struct {
 	store *storage.Store
 	rdb   redis.UniversalClient
-	// RetentionMS is how long the records of ended jobs are kept, in milliseconds.
-	RetentionMS int64
+	// retention is how long the records of ended jobs are kept.
+	retention storage.Retention
 	// Floors are the scores from which the sets with a time as score are read. They belong
 	// to this process: a new one reads each set once from its start.
 	Floors    storage.Floors
@@ -36,13 +36,14 @@ type Notify struct {
 // maxSummaries is the maximum number of summaries that a process caches.
 const maxSummaries = 200_000
 
-// New returns a Store over store, which keeps ended jobs for retention. It calls the
+// New returns a Store over store, which keeps ended jobs for the retention of their queue, else
+// for retention, whose default is api.JobRetentionMS. It calls the
 // functions of notify for each change that concerns them; they must not block. DueAt is
 // called when the mark is queued on a pipeline, before it is stored.
-func New(store *storage.Store, retention time.Duration, notify Notify) (*Store, error) {
+func New(store *storage.Store, retention storage.Retention, notify Notify) (*Store, error) {
 	summaries, err := otter.New(&otter.Options[Key, *Summary]{MaximumSize: maxSummaries})
 	if err != nil {
 		return nil, fmt.Errorf("queue: %w", err)
 	}
-	return &Store{store: store, rdb: store.Client(), RetentionMS: retention.Milliseconds(), summaries: summaries, notify: notify}, nil
+	return &Store{store: store, rdb: store.Client(), retention: retention.Or(api.JobRetentionMS), summaries: summaries, notify: notify}, nil
 }

@@ -105,7 +105,11 @@ func (p *platform) openParts(ctx, life, working context.Context, s settings) err
 	if err != nil {
 		return err
 	}
-	broker, err := queue.New(ctx, store, queue.Config{Logger: p.logger.Named("queue"), Metrics: p.metrics})
+	keep, err := parseRetention("job-retention", s.Retention.Jobs)
+	if err != nil {
+		return err
+	}
+	broker, err := queue.New(ctx, store, queue.Config{Logger: p.logger.Named("queue"), Retention: keep, Metrics: p.metrics})
 	if err != nil {
 		return err
 	}
@@ -323,7 +327,11 @@ func (p *platform) onClose(f func(context.Context) error) { p.closers = append(p
 // an outage after the start is survived. It compares the clock of a server with its own
 // until life ends.
 func (p *platform) openStore(ctx, life context.Context, s settings) (*storage.Store, error) {
-	cfg := storage.Config{URL: s.Store, Metrics: p.metrics}
+	keep, err := parseRetention("activation-retention", s.Retention.Activations)
+	if err != nil {
+		return nil, err
+	}
+	cfg := storage.Config{URL: s.Store, Activations: keep, Metrics: p.metrics}
 	if s.Store == "" {
 		server, err := embedded.Open(s.DataDir, p.logger.Named("store"))
 		if err != nil {

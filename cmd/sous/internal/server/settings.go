@@ -32,9 +32,10 @@ type settings struct {
 	CadenceAddr  string        `koanf:"cadence-addr"`     // "": no Cadence
 	SecretsKey   string        `koanf:"secrets-key-file"` // "": secrets can be neither written nor read
 
-	Network   networkSettings  `koanf:",squash"`
-	Trace     traceSettings    `koanf:",squash"`
-	Documents documentSettings `koanf:",squash"`
+	Network   networkSettings   `koanf:",squash"`
+	Trace     traceSettings     `koanf:",squash"`
+	Documents documentSettings  `koanf:",squash"`
+	Retention retentionSettings `koanf:",squash"`
 
 	// 0 selects the default, which sandbox.Config documents.
 	SandboxMax          int           `koanf:"sandbox-max"`
@@ -107,6 +108,7 @@ func registerShared(flags *pflag.FlagSet, logFormat, auth string) {
 	flags.String("cadence-addr", "", "HOST:PORT of a Cadence server's frontend (its gRPC port, 7833 by default), for worker bindings and cs.cadence; by default none")
 	registerSecrets(flags)
 	registerDocuments(flags)
+	registerRetention(flags)
 	flags.Int("sandbox-max", 0, "largest number of sandbox processes that serve a version, warm or busy (0: 100)")
 	flags.Int64("sandbox-memory-budget", 0, "MiB that the sandbox processes which serve a version may use together, each counted as 2.2 times its version's limit (0: half of this machine's memory)")
 	flags.Int("sandbox-spares", 0, "unassigned sandbox processes kept ready for cold starts (0: 2, -1: none)")
@@ -147,6 +149,9 @@ func (s *settings) validate() error {
 		return err
 	}
 	if err := s.Documents.validate(); err != nil {
+		return err
+	}
+	if err := s.Retention.validate(); err != nil {
 		return err
 	}
 	if s.SandboxMax < 0 || s.SandboxMemoryBudget < 0 || s.SandboxSpares < -1 || s.SandboxIdleTimeout < 0 {

@@ -26,7 +26,7 @@ func serverFlags(t *testing.T, args ...string) *pflag.FlagSet {
 
 func TestSettingsFromEverySource(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "sous.yaml")
-	content := "sandbox-max: 7\nsandbox-spares: 3\ndrain-timeout: 5s\nroles: [api, scheduler]\nlog-level: warn\negress-allow: 10.1.2.3/8\n"
+	content := "sandbox-max: 7\nsandbox-spares: 3\ndrain-timeout: 5s\nroles: [api, scheduler]\nlog-level: warn\negress-allow: 10.1.2.3/8\nactivation-retention: [36h, t_acme01=90d]\n"
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 		t.Fatalf("os.WriteFile: %v", err)
 	}
@@ -46,6 +46,7 @@ func TestSettingsFromEverySource(t *testing.T) {
 		LogLevel: "debug", LogFormat: "json", EgressAllow: []string{"10.1.2.3/8"},
 		Trace: traceSettings{Endpoint: "http://collector:4318", Sample: 0.25}, SandboxMax: 7, SandboxSpares: 4, SandboxIdleTimeout: time.Minute,
 		Documents: documentSettings{NamespaceRecords: 10_000, NamespaceBytes: 64 << 20, TenantRecords: 100_000, TenantBytes: 640 << 20},
+		Retention: retentionSettings{Activations: []string{"36h", "t_acme01=90d"}, Jobs: []string{"7d"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)

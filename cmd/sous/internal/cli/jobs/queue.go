@@ -95,10 +95,15 @@ func queueText(q api.Queue) string {
 	if q.RateLimit > 0 {
 		rate = fmt.Sprintf("%s per %s", command.Plural(int(q.RateLimit), "job"), command.DurationText(time.Duration(q.RateWindowMS)*time.Millisecond))
 	}
+	kept := "as the tenant's"
+	if q.RetentionMS > 0 {
+		kept = command.DurationText(time.Duration(q.RetentionMS) * time.Millisecond)
+	}
 	rows := [][]string{
 		{"STATUS", statusText(q.QueueConfig)},
 		{"MAX CONCURRENCY", most(q.MaxConcurrency)},
 		{"RATE LIMIT", rate},
+		{"ENDED JOBS KEPT", kept},
 	}
 	for _, state := range api.JobStates() {
 		rows = append(rows, []string{strings.ToUpper(string(state)), strconv.FormatInt(q.Depths[state], 10)})
@@ -122,17 +127,19 @@ func (a commands) queuePauseCommand() *cobra.Command {
 // exist.
 func (a commands) queueSetCommand() *cobra.Command {
 	var concurrency, rate int64
-	var window time.Duration
+	var window, retention time.Duration
 	cmd := &cobra.Command{
-		Use: "set QUEUE", Short: "Limit the active jobs of a queue, and the jobs that start in a time window",
+		Use: "set QUEUE", Short: "Limit the active jobs of a queue and the jobs that start in a time window, and set how long ended jobs are kept",
 		Example: `  sous queue set emails --max-concurrency 20
-  sous queue set emails --rate-limit 100 --rate-window 1m`,
+  sous queue set emails --rate-limit 100 --rate-window 1m
+  sous queue set emails --retention 24h`,
 		Args: cobra.ExactArgs(1),
 	}
 	flags := cmd.Flags()
 	flags.Int64Var(&concurrency, "max-concurrency", 0, "largest number of active jobs (0: no limit)")
 	flags.Int64Var(&rate, "rate-limit", 0, "largest number of jobs that start in a window (0: no limit)")
 	flags.DurationVar(&window, "rate-window", 0, "length of the window of --rate-limit (default 1s)")
+	flags.DurationVar(&retention, "retention", 0, "how long ended jobs are kept, from 1h to 8760h (0: as long as the tenant's others)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		queue, err := a.queueTarget(args[0])
 		if err != nil {
@@ -149,8 +156,12 @@ func (a commands) queueSetCommand() *cobra.Command {
 			ms := window.Milliseconds()
 			change.RateWindowMS = &ms
 		}
+		if flags.Changed("retention") {
+			ms := retention.Milliseconds()
+			change.RetentionMS = &ms
+		}
 		if change == (client.QueueChange{}) {
-			return fmt.Errorf("nothing to set: give --max-concurrency, --rate-limit or --rate-window")
+			return fmt.Errorf("nothing to set: give --max-concurrency, --rate-limit, --rate-window or --retention")
 		}
 		return a.printQueue(queue.Configure(cmd.Context(), change))
 	}

@@ -1,19 +1,21 @@
-package invoker
+package running_test
 
 import (
 	"context"
 	"testing"
+
+	"github.com/codesous/sous/invoker/running"
 )
 
 // Work that begins after Close has stopped waiting is stopped too.
 func TestRunningStopsLatecomers(t *testing.T) {
 	t.Parallel()
-	r := newRunning()
-	r.cancelAll()
+	r := running.New()
+	r.CancelAll()
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	defer r.add("t_test00", "id", stop)()
+	defer r.Add("t_test00", "id", stop)()
 	if ctx.Err() == nil {
-		t.Error("an activation that came after cancelAll runs on")
+		t.Error("an activation that came after CancelAll runs on")
 	}
 }

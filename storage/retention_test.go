@@ -1,0 +1,61 @@
+package storage_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/activations"
+	"github.com/codesous/sous/storage/storagetest"
+)
+
+// An ended record lives as long as its version, its tenant or the store says; a record that has
+// not ended lives for a week at least.
+func TestActivationRetention(t *testing.T) {
+	t.Parallel()
+	for _, backend := range storagetest.AllBackends() {
+		t.Run(backend.Name, func(t *testing.T) {
+			t.Parallel()
+			cfg := backend.Config(t)
+			cfg.Activations = storage.Retention{Default: 30 * 24 * time.Hour, Tenants: map[string]time.Duration{}}
+			f := newFixture(t, storagetest.Open(t, cfg))
+			cfg.Activations.Tenants[f.fn.Tenant] = 5 * time.Hour
+			ctx, keys := t.Context(), f.Keys()
+			expect := func(key string, want time.Duration) {
+				t.Helper()
+				got, err := f.Client().PTTL(ctx, key).Result()
+				if err != nil || got > want || got < want-time.Minute {
+					t.Errorf("%s lives %v (%v), want %v", key, got, err, want)
+				}
+			}
+			for own, want := range map[time.Duration]time.Duration{0: 5 * time.Hour, 2 * time.Hour: 2 * time.Hour, 90 * 24 * time.Hour: 90 * 24 * time.Hour} {
+				a := f.running()
+				a.RetentionMS = own.Milliseconds()
+				f.start(t, a)
+				expect(keys.ActivationMeta(a.Tenant, a.ActivationID), max(want, api.ActivationTTLMS*time.Millisecond))
+				result := `"` + strings.Repeat("r", api.MaxInlineResultBytes) + `"`
+				if _, _, err := f.activations.Finish(ctx, succeeded(a, f.NowMS(), result), 1); err != nil {
+					t.Fatalf("activations.Finish: %v", err)
+				}
+				if err := activations.NewLogs(f.Store).Append(ctx, a.Tenant, a.ActivationID, 0, []byte("{}\n"), a.RetentionMS); err != nil {
+					t.Fatalf("Logs.Append: %v", err)
+				}
+				for _, key := range []string{
+					keys.ActivationMeta(a.Tenant, a.ActivationID), keys.ActivationResult(a.Tenant, a.ActivationID),
+					keys.LogChunk(a.Tenant, a.ActivationID, 0), keys.LogChunks(a.Tenant, a.ActivationID),
+				} {
+					expect(key, want)
+				}
+				short := f.running()
+				short.RetentionMS = own.Milliseconds()
+				if won, _, err := f.activations.RecordEnded(ctx, succeeded(short, f.NowMS(), `1`), []byte("{}\n")); err != nil || !won {
+					t.Fatalf("RecordEnded = %v, %v, want it stored", won, err)
+				}
+				expect(keys.ActivationMeta(short.Tenant, short.ActivationID), want)
+				expect(keys.LogChunk(short.Tenant, short.ActivationID, 0), want)
+			}
+		})
+	}
+}
