@@ -51,6 +51,7 @@ var accessRows = []row{
 
 	{route: "POST N/functions", roles: "ad", reach: reachPath, path: "N/functions", body: "{}", action: "cs:function:create"},
 	{route: "GET N/functions", roles: "adov", reach: reachPath, path: "N/functions", body: "", action: "cs:function:read"},
+	{route: "GET N/functions:calls", roles: "adov", reach: reachPath, path: "N/functions:calls", body: "", action: "cs:function:read"},
 	{route: "GET F", roles: "adov", reach: reachPath, path: "F", body: "", action: "cs:function:read"},
 	{route: "DELETE F", roles: "ad", reach: reachPath, path: "N/functions/ghost", body: "", action: "cs:function:delete"},
 	{route: "POST F:invoke", roles: "adoi", reach: reachPath, path: "F:invoke", body: `{"ref":{"alias":"prod"}}`, action: "cs:function:invoke"},

@@ -167,7 +167,7 @@ func TestDocumentHasEveryRoute(t *testing.T) {
 	want := []string{
 		"GET /healthz", "GET /readyz", "GET /v1/limits",
 		"GET " + tenant, "GET " + tenant + "/namespaces",
-		"POST " + fns, "GET " + fns, "GET " + fn, "DELETE " + fn,
+		"POST " + fns, "GET " + fns, "GET " + fns + ":calls", "GET " + fn, "DELETE " + fn,
 		"PUT " + fn + "/draft",
 		"POST " + fn + "/versions", "GET " + fn + "/versions", "GET " + fn + "/versions/{version}", "GET " + fn + "/versions/{version}/bundle",
 		"GET " + fn + "/aliases", "PUT " + fn + "/aliases/{alias}", "GET " + fn + "/aliases/{alias}", "DELETE " + fn + "/aliases/{alias}",

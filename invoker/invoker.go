@@ -26,7 +26,6 @@
 package invoker
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -50,6 +49,7 @@ import (
 	"github.com/codesous/sous/queue"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/activations"
+	"github.com/codesous/sous/storage/calls"
 	"github.com/codesous/sous/storage/secrets"
 	"github.com/codesous/sous/tracing"
 )
@@ -115,6 +115,7 @@ type Invoker struct {
 	vault       *vault.Vault
 	observer    Observer // may be nil
 	metrics     *engineMetrics
+	calls       *calls.Counter
 	tracer      trace.Tracer // nil for none
 	logger      *zap.Logger
 	// life ends when Close is done. Work that outlives its caller runs under it: late
@@ -168,6 +169,7 @@ func New(ctx context.Context, store *storage.Store, pool *sandbox.Pool, broker *
 		recorder:    newRecorder(life, records, cfg.Logger),
 		running:     running.New(),
 		metrics:     newEngineMetrics(metrics.MaxSeries),
+		calls:       calls.NewCounter(life, store, cfg.Logger),
 		tracer:      tracing.New(cfg.Tracer, "invoker"),
 		logger:      cfg.Logger,
 		observer:    cfg.Observer,
@@ -231,22 +233,10 @@ func (i *Invoker) Check(ctx context.Context, tenant, entry, handler string, tar 
 	if i.pool == nil {
 		return errNoPool()
 	}
-	return withExcerpts(tar, i.pool.Check(ctx, &sandbox.Program{
+	return bundle.WithExcerpts(tar, i.pool.Check(ctx, &sandbox.Program{
 		Tenant: tenant, Digest: bundle.Digest(tar), Entry: entry, Handler: handler, MemoryMB: api.DefaultMemoryMB,
 		Bundle: func(context.Context) ([]byte, error) { return tar, nil },
 	}))
-}
-
-// withExcerpts returns err, the refusal of a bundle, with the lines of source that it is about.
-func withExcerpts(tar []byte, err error) error {
-	if api.ErrorCode(err) != api.CodeValidationSource {
-		return err
-	}
-	files, unreadable := bundle.Unpack(bytes.NewReader(tar))
-	if unreadable == nil {
-		bundle.AddExcerpts(err, func(path string) []byte { return files[path] })
-	}
-	return err
 }
 
 // Verify evaluates the modules of a version that is not published yet, whose tar Check has
@@ -263,7 +253,7 @@ func (i *Invoker) Verify(ctx context.Context, tenant, namespace, function string
 	prog := i.newProgram(tenant, namespace, function, &api.Version{SHA256: bundle.Digest(tar), Config: *config})
 	prog.Bundle = func(context.Context) ([]byte, error) { return tar, nil }
 	handlers, err := i.pool.Verify(ctx, prog)
-	return handlers, withExcerpts(tar, err)
+	return handlers, bundle.WithExcerpts(tar, err)
 }
 
 // Warm starts a sandbox for a version that was just published, where this replica has room, so
@@ -325,6 +315,7 @@ func (i *Invoker) Close(ctx context.Context) error {
 		}
 		err = i.recorder.close(ctx)
 		i.vault.Close(context.WithoutCancel(ctx)) // bounded by itself
+		i.calls.Close(context.WithoutCancel(ctx)) // as well
 		i.end()
 		i.resolver.close()
 	})

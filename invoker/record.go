@@ -87,6 +87,7 @@ const LogActivation = "activation"
 // or passes it to the observer. traceID is "" where the activation is not traced.
 func (i *Invoker) ended(rec *activations.Record, took time.Duration, now time.Time, traceID string) {
 	i.metrics.end(rec, took, now)
+	i.calls.Ended(&rec.Activation)
 	if i.observer != nil {
 		i.observer.Ended(&rec.Activation)
 		return

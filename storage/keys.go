@@ -115,6 +115,16 @@ func (k Keys) ActivationIndex(t, ns, fn string) string {
 	return "cs:act:" + k.tenant(t) + ":" + ns + ":" + fn + ":index"
 }
 
+// FunctionCalls is the hash of the calls of a function on a day, which counts from 1970 in UTC.
+func (k Keys) FunctionCalls(t, ns, fn string, day int64) string {
+	return string(k.function(t, ns, fn)) + ":calls:" + strconv.FormatInt(day, 10)
+}
+
+// FunctionFailure holds the last failure of a function.
+func (k Keys) FunctionFailure(t, ns, fn string) string {
+	return string(k.function(t, ns, fn)) + ":failure"
+}
+
 // LogChunk holds chunk n of an activation's log.
 func (k Keys) LogChunk(t, id string, n int) string {
 	return "cs:log:" + k.tenant(t) + ":" + id + ":" + strconv.Itoa(n)

@@ -98,6 +98,19 @@ func AddExcerpts(err error, read func(path string) []byte) {
 	coded.Fields = fields
 }
 
+// WithExcerpts returns err, a refusal of the bundle tar, after AddExcerpts if its code is
+// CodeValidationSource.
+func WithExcerpts(tar []byte, err error) error {
+	if api.ErrorCode(err) != api.CodeValidationSource {
+		return err
+	}
+	files, unreadable := Unpack(bytes.NewReader(tar))
+	if unreadable == nil {
+		AddExcerpts(err, func(path string) []byte { return files[path] })
+	}
+	return err
+}
+
 // lineOf returns a line of a text, which counts from 1, "" if the text has fewer.
 func lineOf(text []byte, number int) string {
 	for range number - 1 {

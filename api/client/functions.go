@@ -32,6 +32,14 @@ func (n *Namespace) Functions(ctx context.Context, o PageOptions) (api.Page[api.
 	return out, err
 }
 
+// FunctionCalls returns one page of the namespace's functions, by name, with their aliases,
+// their calls of the last 24 hours and their last failures.
+func (n *Namespace) FunctionCalls(ctx context.Context, o PageOptions) (api.Page[api.FunctionCalls], error) {
+	var out api.Page[api.FunctionCalls]
+	_, err := n.tenant.c.call(ctx, &request{method: http.MethodGet, path: n.path("functions") + ":calls", query: o.query()}, nil, &out)
+	return out, err
+}
+
 // Function returns the handle of a function of n. It sends no request.
 func (n *Namespace) Function(name string) *Function { return &Function{namespace: n, name: name} }
 

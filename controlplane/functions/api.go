@@ -22,6 +22,7 @@ import (
 	"github.com/codesous/sous/controlplane/rest"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/activations"
+	"github.com/codesous/sous/storage/calls"
 )
 
 // Engine checks and executes functions. invoker.Invoker implements it.
@@ -47,6 +48,7 @@ type API struct {
 	aliases     *storage.Aliases
 	activations *activations.Repository
 	logs        *activations.Logs
+	calls       *calls.Repository
 	engine      Engine
 	publisher   *Publisher
 
@@ -68,6 +70,7 @@ func New(store *storage.Store, engine Engine, clock func() time.Time, followInte
 		aliases:        storage.NewAliases(store),
 		activations:    activations.New(store),
 		logs:           activations.NewLogs(store),
+		calls:          calls.New(store),
 		engine:         engine,
 		clock:          clock,
 		followInterval: followInterval,

@@ -17,6 +17,7 @@ import (
 const (
 	pathFunctions = rest.PathNamespace + "/functions"
 	pathFunction  = pathFunctions + "/{function}"
+	pathCalls     = pathFunctions + ":calls"
 )
 
 // FunctionPath holds the parameters of a function's path, F in docs/api.md. Inputs of
@@ -90,6 +91,12 @@ func (a *API) functionEndpoints() []rest.Endpoint {
 			Method: http.MethodGet, Path: pathFunctions, Action: access.FunctionRead, Extent: rest.PathNamespaceOnly,
 			ID: "list-functions", Tag: "functions", Summary: "List a namespace's functions by name",
 		}, a.listFunctions),
+		rest.Operation(rest.Route{
+			Method: http.MethodGet, Path: pathCalls, Action: access.FunctionRead, Extent: rest.PathNamespaceOnly,
+			ID: "list-function-calls", Tag: "functions", Summary: "List a namespace's functions by name, with aliases, calls and the last failure",
+			Description: "The calls are those that ended in the current hour and the 23 hours before it. They are counted by each replica and written every 2 seconds, " +
+				"so they are approximate: those of a killed replica's last seconds are missing.",
+		}, a.listFunctionCalls),
 		rest.Operation(rest.Route{
 			Method: http.MethodGet, Path: pathFunction, Action: access.FunctionRead, Extent: rest.PathNamespaceOnly,
 			ID: "get-function", Tag: "functions", Summary: "Read a function with its latest version and its aliases",
@@ -169,6 +176,19 @@ func (a *API) listFunctions(ctx context.Context, in *listFunctionsInput) (*rest.
 	tenant, namespace := string(in.Tenant), string(in.Namespace)
 	return rest.ReadPage(rest.ListScope("functions", tenant, namespace), in.Cursor, func(after string) ([]api.Function, string, error) {
 		return a.functions.List(ctx, tenant, namespace, after, in.Limit)
+	})
+}
+
+// listFunctionCalls answers with a page of a namespace's functions by name, each with its first
+// storage.SummaryAliases aliases and its calls.
+func (a *API) listFunctionCalls(ctx context.Context, in *listFunctionsInput) (*rest.PageOutput[api.FunctionCalls], error) {
+	tenant, namespace := string(in.Tenant), string(in.Namespace)
+	return rest.ReadPage(rest.ListScope("function-calls", tenant, namespace), in.Cursor, func(after string) ([]api.FunctionCalls, string, error) {
+		items, next, err := a.functions.Summaries(ctx, tenant, namespace, after, in.Limit)
+		if err != nil {
+			return nil, "", err
+		}
+		return items, next, a.calls.Add(ctx, tenant, namespace, items)
 	})
 }
 

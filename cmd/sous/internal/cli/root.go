@@ -6,6 +6,7 @@
 //	serve.go    sous serve       dev.go      sous dev
 //	doctor.go   sous doctor      health.go   sous health
 //	profile.go  sous profile     version.go  sous version
+//	namespace.go  sous namespace
 //
 //	access      sous keys, secret, audit
 //	cadence     sous cadence
@@ -90,7 +91,7 @@ or cannot be reached, 3 the function failed.`,
 	root.SetVersionTemplate("sous {{.Version}}\n")
 	root.PersistentFlags().StringVarP(&a.Output, "output", "o", command.FormatText, "what to print: text or json")
 	own := commands{a}
-	root.AddCommand(own.devCommand(), own.serveCommand(), own.profileCommand(), own.doctorCommand(), own.healthCommand(), own.versionCommand())
+	root.AddCommand(own.devCommand(), own.serveCommand(), own.profileCommand(), own.doctorCommand(), own.healthCommand(), own.versionCommand(), own.namespaceCommand())
 	for _, commands := range [][]*cobra.Command{
 		functions.Commands(a), jobs.Commands(a), documents.Commands(a), schedules.Commands(a), cadence.Commands(a), access.Commands(a),
 	} {

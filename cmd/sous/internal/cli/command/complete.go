@@ -2,6 +2,8 @@ package command
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,41 +18,134 @@ const (
 	completeLimit  = 200         // names that a completion offers
 )
 
-// RegisterCompletions adds the completion of names to root and all commands below it whose
-// usage takes a queue, a function or a schedule as the first argument. If the server cannot be
-// reached, they complete nothing.
+// completions are the names that the first argument of a command may have, by the name of its
+// group and that argument. An empty group stands for all others.
+var completions = map[[2]string]func(context.Context, *Target) ([]string, error){
+	{"", "QUEUE"}:        queueNames,
+	{"fn", "NAME"}:       functionNames,
+	{"alias", "NAME"}:    functionNames,
+	{"", "[FUNCTION]"}:   functionNames,
+	{"sous", "NAME"}:     functionNames, // pull
+	{"schedule", "NAME"}: scheduleNames,
+	{"secret", "NAME"}:   secretNames,
+	{"worker", "NAME"}:   bindingNames,
+	{"keys", "ID"}:       keyIDs,
+	{"batch", "ID"}:      batchIDs,
+	{"activation", "ID"}: activationIDs,
+	{"profile", "NAME"}:  profileNames,
+}
+
+// secondCompletions are those of the second argument, for the function that the first names.
+var secondCompletions = map[[2]string]func(context.Context, *Target, string) ([]string, error){
+	{"alias", "ALIAS"}: aliasNames,
+}
+
+// RegisterCompletions adds the completion of names to root and all commands below it, by the
+// arguments in their usage, and to their flags --namespace and --profile. If the server cannot
+// be reached, they complete nothing.
 func (a *App) RegisterCompletions(root *cobra.Command) {
 	for _, cmd := range root.Commands() {
 		a.RegisterCompletions(cmd)
 	}
+	a.completeFlag(root, "namespace", namespaceNames)
+	a.completeFlag(root, "profile", profileNames)
 	words := strings.Fields(root.Use)
 	if len(words) < 2 || root.ValidArgsFunction != nil || words[0] == "create" || words[0] == "init" {
 		return
 	}
-	var names func(context.Context, *Target) ([]string, error)
-	switch {
-	case words[1] == "QUEUE":
-		names = queueNames
-	case words[1] == "NAME" && root.Parent().Name() == "fn":
-		names = functionNames
-	case words[1] == "NAME" && root.Parent().Name() == "schedule":
-		names = scheduleNames
-	default:
+	group := root.Parent().Name()
+	names := completions[[2]string{group, words[1]}]
+	if names == nil {
+		names = completions[[2]string{"", words[1]}]
+	}
+	var second func(context.Context, *Target, string) ([]string, error)
+	if len(words) > 2 {
+		second = secondCompletions[[2]string{group, words[2]}]
+	}
+	if names == nil {
 		return
 	}
 	root.ValidArgsFunction = func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		if len(args) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
+		switch {
+		case len(args) == 0:
+			return a.complete(cmd, names)
+		case len(args) == 1 && second != nil:
+			return a.complete(cmd, func(ctx context.Context, t *Target) ([]string, error) { return second(ctx, t, args[0]) })
 		}
-		ctx, cancel := context.WithTimeout(cmd.Context(), completeWithin)
-		defer cancel()
-		t, err := a.Target()
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		found, _ := names(ctx, t) // an error leaves nothing to complete
-		return found, cobra.ShellCompDirectiveNoFileComp
+		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
+}
+
+// completeFlag adds the completion of a flag to the command that declares it.
+func (a *App) completeFlag(cmd *cobra.Command, flag string, names func(context.Context, *Target) ([]string, error)) {
+	if cmd.PersistentFlags().Lookup(flag) == nil && cmd.LocalNonPersistentFlags().Lookup(flag) == nil {
+		return
+	}
+	// It fails only for a flag that does not exist, or that has a completion of its own.
+	_ = cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		return a.complete(cmd, names)
+	})
+}
+
+// complete returns the names for a shell. An error leaves nothing to complete.
+func (a *App) complete(cmd *cobra.Command, names func(context.Context, *Target) ([]string, error)) ([]string, cobra.ShellCompDirective) {
+	ctx, cancel := context.WithTimeout(cmd.Context(), completeWithin)
+	defer cancel()
+	t, err := a.Target()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	found, _ := names(ctx, t)
+	return found, cobra.ShellCompDirectiveNoFileComp
+}
+
+func secretNames(ctx context.Context, t *Target) ([]string, error) {
+	return namesOf(ctx, t.Namespace.Secrets, func(s api.Secret) string { return s.Name })
+}
+
+func bindingNames(ctx context.Context, t *Target) ([]string, error) {
+	return namesOf(ctx, t.Namespace.Bindings, func(b api.BindingStatus) string { return b.Name })
+}
+
+func namespaceNames(ctx context.Context, t *Target) ([]string, error) {
+	return namesOf(ctx, t.Tenant.Namespaces, func(n client.NamespaceRecord) string { return n.Namespace })
+}
+
+// keyIDs returns the ids with the names of the keys, which shells show beside them.
+func keyIDs(ctx context.Context, t *Target) ([]string, error) {
+	return namesOf(ctx, t.Tenant.Keys, func(k api.Key) string { return k.ID + "\t" + Printable(k.Name) })
+}
+
+func batchIDs(ctx context.Context, t *Target) ([]string, error) {
+	return namesOf(ctx, t.Namespace.Batches, func(b api.Batch) string { return b.ID })
+}
+
+// activationIDs returns the latest activations of the namespace, with function and status.
+func activationIDs(ctx context.Context, t *Target) ([]string, error) {
+	page, err := t.Tenant.Activations(ctx, client.ActivationFilter{Namespace: t.NamespaceName}, client.PageOptions{})
+	ids := make([]string, 0, len(page.Items))
+	for _, act := range page.Items {
+		ids = append(ids, act.ActivationID+"\t"+act.Function+" "+string(act.Status))
+	}
+	return ids, err
+}
+
+func aliasNames(ctx context.Context, t *Target, function string) ([]string, error) {
+	fn, err := t.Function(function)
+	if err != nil {
+		return nil, err
+	}
+	return namesOf(ctx, fn.Aliases, func(a api.Alias) string { return a.Alias })
+}
+
+// profileNames returns the saved profiles. It calls no server.
+func profileNames(context.Context, *Target) ([]string, error) {
+	path, err := ProfilesPath()
+	if err != nil {
+		return nil, err
+	}
+	all, err := LoadProfiles(path)
+	return slices.Sorted(maps.Keys(all.Profiles)), err
 }
 
 func queueNames(ctx context.Context, t *Target) ([]string, error) {

@@ -14,21 +14,6 @@ import (
 	"github.com/codesous/sous/cmd/sous/internal/cli/command"
 )
 
-func (a commands) fnListCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "list", Short: "List the namespace's functions", Args: cobra.NoArgs}
-	limit := command.RegisterLimit(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		t, err := a.Target()
-		if err != nil {
-			return err
-		}
-		return command.PrintPages(cmd.Context(), a.App, t.Namespace.Functions, *limit, []string{"NAME", "CREATED", "DESCRIPTION"}, func(f api.Function) []string {
-			return []string{f.Name, command.TimeText(f.CreatedAtMS), f.Description}
-		})
-	}
-	return cmd
-}
-
 func (a commands) fnGetCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "get NAME", Short: "Show a function, its latest version and its aliases", Args: cobra.ExactArgs(1),

@@ -1,0 +1,57 @@
+package api
+
+// FunctionCalls is a function with what it serves, and a summary of its latest calls. The
+// calls are those that ended since SinceMS, the beginning of the hour 23 hours ago; failures
+// are those of them with the status error or timeout. Durations has only buckets with calls,
+// the fastest first. P50MS and P99MS are estimates from Durations, null without calls.
+type FunctionCalls struct {
+	Name          string           `json:"name"`
+	Description   string           `json:"description,omitempty"`
+	CreatedAtMS   int64            `json:"created_at_ms"`
+	LatestVersion *int64           `json:"latest_version"`
+	Aliases       []Alias          `json:"aliases"`
+	SinceMS       int64            `json:"since_ms"`
+	Calls         int64            `json:"calls"`
+	Failures      int64            `json:"failures"`
+	P50MS         *int64           `json:"p50_ms"`
+	P99MS         *int64           `json:"p99_ms"`
+	Durations     []DurationCount  `json:"durations"`
+	LastFailure   *FunctionFailure `json:"last_failure"`
+}
+
+// DurationCount is the number of calls that took less than BelowMS, and at least half of it.
+type DurationCount struct {
+	BelowMS int64 `json:"below_ms"`
+	Calls   int64 `json:"calls"`
+}
+
+// FunctionFailure is the last failed activation of a function. Its message is shortened to
+// MaxFailureMessageBytes.
+type FunctionFailure struct {
+	AtMS         int64     `json:"at_ms"`
+	ActivationID string    `json:"activation_id"`
+	Status       Status    `json:"status"`
+	Type         ErrorType `json:"type"`
+	Message      string    `json:"message"`
+}
+
+// MaxFailureMessageBytes bounds the message of a FunctionFailure.
+const MaxFailureMessageBytes = 256
+
+// Percentile estimates the duration in milliseconds that the share of calls, from 0 to 1, did
+// not exceed: the bound of its bucket. It is nil without calls.
+func Percentile(durations []DurationCount, share float64) *int64 {
+	total := int64(0)
+	for _, d := range durations {
+		total += d.Calls
+	}
+	below := int64(0)
+	for _, d := range durations {
+		below += d.Calls
+		if d.Calls > 0 && float64(below) >= share*float64(total) {
+			bound := d.BelowMS
+			return &bound
+		}
+	}
+	return nil
+}

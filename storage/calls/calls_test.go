@@ -1,0 +1,64 @@
+package calls_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/zap"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/calls"
+	"github.com/codesous/sous/storage/storagetest"
+)
+
+// TestCountsOfReplicas: the calls that two replicas counted are read as one sum, without those
+// that ended before the window, and with the last failure.
+func TestCountsOfReplicas(t *testing.T) {
+	t.Parallel()
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
+		tenant, now := storagetest.Tenant(t), s.NowMS()
+		one, two := calls.NewCounter(t.Context(), s, zap.NewNop()), calls.NewCounter(t.Context(), s, zap.NewNop())
+		end := func(c *calls.Counter, function string, status api.Status, at time.Duration, ms int64) {
+			a := api.Activation{ActivationID: function + string(status), Tenant: tenant, Namespace: "default", Function: function, Status: status, EndMS: now + at.Milliseconds(), DurationMS: ms}
+			if status == api.StatusError {
+				a.Error = &api.ActivationError{Type: "Error", Message: strings.Repeat("ä", api.MaxFailureMessageBytes)}
+			}
+			c.Ended(&a)
+		}
+		for range 97 {
+			end(one, "mail", api.StatusSuccess, 0, 5)
+		}
+		end(two, "mail", api.StatusSuccess, -22*time.Hour, 0)
+		end(two, "mail", api.StatusError, 0, 300)
+		end(two, "mail", api.StatusCancelled, 0, 1<<40)
+		end(two, "mail", api.StatusError, -24*time.Hour, 7) // before the window
+		end(two, "other", api.StatusTimeout, 0, 3)
+		one.Flush(t.Context())
+		two.Close(t.Context())
+		one.Flush(t.Context()) // writes nothing again
+		got := []api.FunctionCalls{{Name: "mail"}, {Name: "idle"}}
+		if err := calls.New(s).Add(t.Context(), tenant, "default", got); err != nil {
+			t.Fatalf("Add: %v", err)
+		}
+		hour := time.Hour.Milliseconds()
+		since := (now/hour - 23) * hour
+		p50, p99 := int64(8), int64(512)
+		mail := got[0]
+		if mail.LastFailure == nil || len(mail.LastFailure.Message) != api.MaxFailureMessageBytes || mail.LastFailure.ActivationID != "mailerror" {
+			t.Errorf("last failure: got %+v, want a message of %d bytes", mail.LastFailure, api.MaxFailureMessageBytes)
+		}
+		got[0].LastFailure = nil
+		want := []api.FunctionCalls{
+			{Name: "mail", SinceMS: since, Calls: 100, Failures: 1, P50MS: &p50, P99MS: &p99, Durations: []api.DurationCount{
+				{BelowMS: 1, Calls: 1}, {BelowMS: 8, Calls: 97}, {BelowMS: 512, Calls: 1}, {BelowMS: 1 << 20, Calls: 1},
+			}},
+			{Name: "idle", SinceMS: since, Durations: []api.DurationCount{}},
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("Add: difference (-want +got):\n%s", d)
+		}
+	})
+}
