@@ -43,6 +43,8 @@ var accessRows = []row{
 	{route: "GET /healthz", roles: "-", reach: reachAll, path: "/healthz", body: "", action: ""},
 	{route: "GET /readyz", roles: "-", reach: reachAll, path: "/readyz", body: "", action: ""},
 	{route: "GET /docs", roles: "-", reach: reachAll, path: "/docs", body: "", action: ""},
+	{route: "GET /docs/*", roles: "-", reach: reachAll, path: "/docs/queue", body: "", action: ""},
+	{route: "GET /docs/reference", roles: "-", reach: reachAll, path: "/docs/reference", body: "", action: ""},
 	{route: "GET /openapi.json", roles: "-", reach: reachAll, path: "/openapi.json", body: "", action: ""},
 	{route: "GET /v1/limits", roles: "*", reach: reachAll, path: "/v1/limits", body: "", action: ""},
 

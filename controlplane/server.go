@@ -9,6 +9,7 @@
 //	documents  the document storage, in its own dialect of errors
 //	tenancy    tenants, namespaces, API keys, secrets, the audit
 //	web        the HTTP endpoints of functions, past the router
+//	docsite    the documentation
 //
 // Each of them but web returns its Endpoints; New collects them and hands them to
 // rest.NewServer. None of them imports another, except rest and access.
@@ -32,6 +33,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/controlplane/access"
+	"github.com/codesous/sous/controlplane/docsite"
 	documentsapi "github.com/codesous/sous/controlplane/documents"
 	"github.com/codesous/sous/controlplane/functions"
 	"github.com/codesous/sous/controlplane/jobs"
@@ -39,6 +41,7 @@ import (
 	"github.com/codesous/sous/controlplane/tenancy"
 	"github.com/codesous/sous/controlplane/triggers"
 	"github.com/codesous/sous/controlplane/web"
+	"github.com/codesous/sous/docs"
 	"github.com/codesous/sous/queue"
 	"github.com/codesous/sous/queue/tasks"
 	"github.com/codesous/sous/scheduler"
@@ -191,6 +194,7 @@ func (s *Server) endpoints(ctx context.Context, engine Engine, broker *queue.Bro
 		documentsapi.New(documentService, waits),
 		tenancy.New(s.store, cfg.Secrets, s.auth, cfg.Clock),
 		triggers.New(s.store, schedules, engine, cfg.Clock),
+		docsite.New(docs.Pages),
 	} {
 		all = append(all, resource.Endpoints()...)
 	}

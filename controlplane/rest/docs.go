@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	pathDocs    = "/docs"
+	pathDocs    = "/docs/reference"
 	pathOpenAPI = "/openapi.json"
 )
 

@@ -51,7 +51,7 @@ type Route struct {
 	Extent Extent
 
 	// ID is the operation's id in the document; "" leaves a Handle route out of it.
-	// Tag groups the operations of the page /docs.
+	// Tag groups the operations of the page /docs/reference.
 	ID, Tag, Summary, Description string
 	// Status is the status of success (0: 200, or 204 for an Operation without a body).
 	Status int

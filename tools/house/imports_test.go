@@ -11,7 +11,7 @@ const module = "github.com/codesous/sous/"
 // layer orders the top-level folders: a package imports only packages of its own
 // folder and of folders in a lower layer. docs/architecture.md shows the same order.
 var layer = map[string]int{
-	"api": 0, "lua": 0, "metrics": 0, "deploy": 0, "tools": 0,
+	"api": 0, "docs": 0, "lua": 0, "metrics": 0, "deploy": 0, "tools": 0,
 	"storage": 1, "tracing": 1,
 	"queue":   2,
 	"invoker": 3, "scheduler": 3,
@@ -31,6 +31,7 @@ var forbidden = []struct {
 	{"invoker/sandbox/child", "invoker/sandbox", []string{"invoker/sandbox/wire", "invoker/sandbox/nursery", "invoker/sandbox/child/encoding", "invoker/sandbox/child/intl", "invoker/sandbox/child/node", "invoker/sandbox/child/regex", "invoker/sandbox/child/urlpattern", "invoker/sandbox/child/wasm", "invoker/sandbox/child/webcrypto"}, "the child shares only the protocol with its parent"},
 	{"invoker/sandbox", "invoker/hostcall", nil, "host calls run in the parent"},
 	{"invoker/hostcall", "invoker/vault", nil, "host calls receive the secrets of one run, not the vault"},
+	{"controlplane/rest", "controlplane/docsite", nil, "the kernel does not know its endpoints"},
 	{"controlplane/rest", "controlplane/functions", nil, "the kernel does not know its endpoints"},
 	{"controlplane/rest", "controlplane/jobs", nil, "the kernel does not know its endpoints"},
 	{"controlplane/rest", "controlplane/documents", nil, "the kernel does not know its endpoints"},
