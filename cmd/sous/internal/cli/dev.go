@@ -58,7 +58,7 @@ Try, in another terminal:
   sous fn deploy hello
   sous fn logs hello --follow
 
-API documentation: %s/docs
+Documentation: %s/docs
 Ctrl-C stops it.
 
 `, url, store, where, url)
