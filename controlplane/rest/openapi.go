@@ -118,9 +118,12 @@ func (s *Server) secure(a huma.API) {
 // completeDocument adds to the document what huma cannot derive.
 func (s *Server) completeDocument(a huma.API) {
 	s.secure(a)
-	// huma has no nullable references; an activation's error is one.
-	activation := a.OpenAPI().Components.Schemas.Map()["Activation"]
-	activation.Properties["error"] = &huma.Schema{OneOf: []*huma.Schema{activation.Properties["error"], {Type: "null"}}}
+	// huma has no nullable references.
+	schemas := a.OpenAPI().Components.Schemas.Map()
+	for schema, field := range map[string]string{"Activation": "error", "FunctionCalls": "last_failure"} {
+		properties := schemas[schema].Properties
+		properties[field] = &huma.Schema{OneOf: []*huma.Schema{properties[field], {Type: "null"}}}
+	}
 }
 
 // openapiJSON returns the document as JSON.
