@@ -187,7 +187,7 @@ func TestDockerignore(t *testing.T) {
 		t.Fatalf("filepath.Abs: %v", err)
 	}
 	list := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f",
-		`{{if .Module}}{{if .Module.Main}}{{.Dir}}{{range .EmbedFiles}} {{.}}{{end}}{{end}}{{end}}`, "./cmd/sous", "./invoker/sandbox/childmain")
+		`{{if .Module}}{{if .Module.Main}}{{.Dir}}{{range .EmbedFiles}} {{.}}{{end}}{{end}}{{end}}`, "./cmd/sous", "./invoker/sandbox/childmain", "./tools/compress")
 	list.Dir = root
 	out, err := list.Output()
 	if err != nil {
