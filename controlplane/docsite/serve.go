@@ -133,7 +133,7 @@ func (d *document) serve(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cache-Control", "no-cache")
 	h.Add("Vary", "Accept-Encoding")
 	body, tag := d.raw, d.tag
-	if acceptsGzip(r.Header.Values("Accept-Encoding")) {
+	if rest.AcceptsGzip(r.Header) {
 		if zipped, err := d.zipped(); err == nil {
 			body, tag = zipped, d.tag+"-gzip"
 			h.Set("Content-Encoding", "gzip")
@@ -141,22 +141,4 @@ func (d *document) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	h.Set("ETag", strconv.Quote(tag))
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
-}
-
-// acceptsGzip reports whether one of the headers accepts gzip by name, with a quality
-// above zero.
-func acceptsGzip(headers []string) bool {
-	for encoding := range strings.SplitSeq(strings.Join(headers, ","), ",") {
-		name, parameters, _ := strings.Cut(encoding, ";")
-		if !strings.EqualFold(strings.TrimSpace(name), "gzip") {
-			continue
-		}
-		quality, given := strings.CutPrefix(strings.ToLower(strings.TrimSpace(parameters)), "q=")
-		if !given {
-			return true
-		}
-		q, err := strconv.ParseFloat(strings.TrimSpace(quality), 64)
-		return err == nil && q > 0
-	}
-	return false
 }

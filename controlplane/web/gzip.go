@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"mime"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/klauspost/compress/gzip"
+
+	"github.com/codesous/sous/controlplane/rest"
 )
 
 // Bounds of the compression of answers.
@@ -72,53 +73,6 @@ func isCompressible(contentType string) bool {
 	return false
 }
 
-// acceptsGzip reports whether a client prefers gzip to a body without encoding, by its
-// Accept-Encoding (RFC 9110, section 12.5.3).
-//
-//	gzip, deflate, br              true
-//	*                              true
-//	gzip;q=0, *                    false
-//	gzip;q=0.5, identity           false
-//	(no header)                    false
-func acceptsGzip(h http.Header) bool {
-	gzipQ, identityQ, anyQ := -1.0, -1.0, -1.0
-	for _, value := range h["Accept-Encoding"] {
-		for item := range strings.SplitSeq(value, ",") {
-			coding, parameters, _ := strings.Cut(item, ";")
-			q := quality(parameters)
-			switch strings.ToLower(strings.TrimSpace(coding)) {
-			case "gzip", "x-gzip":
-				gzipQ = q
-			case "identity":
-				identityQ = q
-			case "*":
-				anyQ = q
-			}
-		}
-	}
-	if gzipQ < 0 {
-		gzipQ = anyQ
-	}
-	return gzipQ > 0 && gzipQ >= identityQ
-}
-
-// quality returns the weight among the parameters of an item of Accept-Encoding: 1 without
-// one, and 0 for one that is malformed.
-func quality(parameters string) float64 {
-	for parameter := range strings.SplitSeq(parameters, ";") {
-		name, value, _ := strings.Cut(strings.TrimSpace(parameter), "=")
-		if !strings.EqualFold(name, "q") {
-			continue
-		}
-		q, err := strconv.ParseFloat(value, 64)
-		if err != nil || q < 0 || q > 1 {
-			return 0
-		}
-		return q
-	}
-	return 1
-}
-
 // markGzip changes the headers of an answer to those of its compressed form. The ETag becomes
 // weak, because the bytes are others than those that the function described.
 func markGzip(h http.Header) {
@@ -136,7 +90,7 @@ func (r *response) compress(h http.Header, request *http.Request) {
 		return
 	}
 	h.Add("Vary", "Accept-Encoding")
-	if request.Method == http.MethodHead || !acceptsGzip(request.Header) {
+	if request.Method == http.MethodHead || !rest.AcceptsGzip(request.Header) {
 		return
 	}
 	w := gzippers.Get().(*gzip.Writer)
@@ -170,7 +124,7 @@ func (a *API) newStreamWriter(w http.ResponseWriter, r *http.Request, status int
 		return plainStream{w}
 	}
 	h.Add("Vary", "Accept-Encoding")
-	if !acceptsGzip(r.Header) {
+	if !rest.AcceptsGzip(r.Header) {
 		return plainStream{w}
 	}
 	select {

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/klauspost/compress/gzip"
+
+	"github.com/codesous/sous/controlplane/rest"
 )
 
 func TestAcceptsGzip(t *testing.T) {
@@ -33,11 +35,11 @@ func TestAcceptsGzip(t *testing.T) {
 		"gzipped":                       false,
 		"gzip;level=9;q=0.1, br;q=0.01": true,
 	} {
-		if got := acceptsGzip(http.Header{"Accept-Encoding": {value}}); got != want {
+		if got := rest.AcceptsGzip(http.Header{"Accept-Encoding": {value}}); got != want {
 			t.Errorf("Accept-Encoding %q: got %t, want %t", value, got, want)
 		}
 	}
-	if acceptsGzip(http.Header{}) {
+	if rest.AcceptsGzip(http.Header{}) {
 		t.Error("no Accept-Encoding: got true, want false")
 	}
 }
