@@ -19,13 +19,14 @@ import (
 type streamer struct {
 	*httptest.Server
 
-	gone chan string  // the path of each exchange that its client ended
-	sent atomic.Int64 // bytes of /flood
+	came chan struct{} // each request to /silent that arrived
+	gone chan string   // the path of each exchange that its client ended
+	sent atomic.Int64  // bytes of /flood
 }
 
 func newStreamer(t *testing.T) *streamer {
 	t.Helper()
-	s := &streamer{gone: make(chan string, 1000)}
+	s := &streamer{came: make(chan struct{}, 1000), gone: make(chan string, 1000)}
 	part := make([]byte, 64<<10)
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		flush := http.NewResponseController(w).Flush
@@ -50,8 +51,14 @@ func newStreamer(t *testing.T) *streamer {
 				}
 			}
 		case "/silent":
+			s.came <- struct{}{}
 			<-r.Context().Done()
 			s.gone <- path
+		case "/arrival":
+			select {
+			case <-s.came:
+			case <-r.Context().Done():
+			}
 		case "/wait":
 			select {
 			case path := <-s.gone:
@@ -118,6 +125,11 @@ func TestFetchStreams(t *testing.T) {
 				stop.abort();
 				if (await waits !== "AbortError") return i;
 			}
+			// The signal may abort each of these before it is sent. This one has arrived.
+			const stop = new AbortController(), waits = fetch(url + "/silent", { signal: stop.signal }).catch((e) => e.name);
+			await fetch(url + "/arrival");
+			stop.abort();
+			if (await waits !== "AbortError") return "the last";
 			return (await fetch(url + "/wait")).text();`, `"/silent"`, ""},
 		"aborted at any time": {`for (let i = 0; i < 200; i++) {
 				const stop = new AbortController(), waits = fetch(url + "/events", { signal: stop.signal }).catch((e) => e.name);
@@ -125,6 +137,9 @@ func TestFetchStreams(t *testing.T) {
 				await waits;
 				await new Promise((f) => stop.signal.aborted ? f() : stop.signal.addEventListener("abort", f));
 			}
+			const stop = new AbortController();
+			await fetch(url + "/events", { signal: stop.signal });
+			stop.abort();
 			return (await fetch(url + "/wait")).text();`, `"/events"`, ""},
 		"a slow reader": {`const r = (await fetch(url + "/flood")).body.getReader();
 			await r.read(); await new Promise((f) => setTimeout(f, 300)); return 1;`, `1`, "/flood"},
