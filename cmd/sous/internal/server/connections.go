@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
@@ -73,10 +74,17 @@ func deriveConnections(limit uint64, sandboxes, configured int) (int, error) {
 	return min(room, mostConnections), nil
 }
 
+// evictAfter is the time in which no new connection replaces a waiting one. Without it a burst
+// of new connections replaced one whose request had arrived, but was not read yet.
+const evictAfter = 100 * time.Millisecond
+
 // connections bounds the number of open connections. A new connection above the limit
 // replaces the one that has waited longest for a request: a connection that is idle between
 // two requests, has sent nothing, or is still sending a header. If every connection has a
-// request, the new one is closed, so that its client can go elsewhere immediately.
+// request, the new one is closed, so that its client can go elsewhere immediately. If the one
+// that waits longest has not waited for evictAfter, no connection is accepted until it has:
+// the kernel keeps the new ones. A server thus accepts at most limit / evictAfter connections
+// a second at its limit, such as 327,680 of the largest default limit.
 //
 // Clients that open connections and send nothing (a Slowloris attack) therefore displace each
 // other and idle connections, and not those that are answered. An HTTP/2 connection counts
@@ -91,8 +99,14 @@ type connections struct {
 
 	mu      sync.Mutex
 	open    map[net.Conn]*linked.Element // of waiting; nil while a request is answered
-	waiting linked.List                  // of net.Conn, the longest waiting first
+	waiting linked.List                  // of waitingConn, the longest waiting first
 	full    bool                         // the limit was reached and logged; reset below 90% of it
+}
+
+// waitingConn is an open connection without a request.
+type waitingConn struct {
+	net.Conn
+	since time.Time // of its opening, or of the end of its last request
 }
 
 func newConnections(limit int, logger *zap.Logger) *connections {
@@ -101,25 +115,31 @@ func newConnections(limit int, logger *zap.Logger) *connections {
 
 // track is the http.Server's ConnState. net/http reports StateActive once the header of a
 // request has arrived; until then a connection is StateNew or StateIdle. It is called
-// concurrently, for each connection in the order of its states.
+// concurrently, for each connection in the order of its states. It is called with StateNew by
+// the goroutine that accepts, so it may delay the next connection.
 func (c *connections) track(conn net.Conn, state http.ConnState) {
 	var victim net.Conn
 	c.mu.Lock()
 	switch state {
 	case http.StateNew:
+		for wait := c.untilEviction(); wait > 0; wait = c.untilEviction() {
+			c.mu.Unlock()
+			time.Sleep(wait)
+			c.mu.Lock()
+		}
 		victim = c.makeRoom()
 		if victim == nil && len(c.open) >= c.limit {
 			victim = conn
 			break
 		}
-		c.open[conn] = c.waiting.PushBack(conn)
+		c.open[conn] = c.waiting.PushBack(waitingConn{conn, time.Now()})
 	case http.StateActive:
 		if c.remove(conn) {
 			c.open[conn] = nil
 		}
 	case http.StateIdle:
 		if c.remove(conn) {
-			c.open[conn] = c.waiting.PushBack(conn)
+			c.open[conn] = c.waiting.PushBack(waitingConn{conn, time.Now()})
 		}
 	case http.StateHijacked, http.StateClosed:
 		c.remove(conn)
@@ -132,6 +152,17 @@ func (c *connections) track(conn net.Conn, state http.ConnState) {
 		c.hungUp.Inc()
 		hangUp(victim)
 	}
+}
+
+// untilEviction returns the time until a new connection may replace the one that waits longest.
+// It is not positive if the new one need not wait. The caller holds mu.
+func (c *connections) untilEviction() time.Duration {
+	oldest := c.waiting.Front()
+	if len(c.open) < c.limit || oldest == nil {
+		return 0
+	}
+	longest, _ := oldest.Value.(waitingConn)
+	return evictAfter - time.Since(longest.since)
 }
 
 // makeRoom returns the connection to close for a new one and removes it. It returns nil if
@@ -148,9 +179,9 @@ func (c *connections) makeRoom() net.Conn {
 	if oldest == nil {
 		return nil
 	}
-	conn, _ := oldest.Value.(net.Conn)
-	c.remove(conn)
-	return conn
+	longest, _ := oldest.Value.(waitingConn)
+	c.remove(longest.Conn)
+	return longest.Conn
 }
 
 // remove removes conn and reports whether it was there. A connection that makeRoom returned

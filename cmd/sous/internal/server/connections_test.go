@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
@@ -102,6 +104,29 @@ func TestConnectionsMakeRoom(t *testing.T) {
 	if n := logged.Len(); n != 1 {
 		t.Errorf("logged %d times, want once", n)
 	}
+}
+
+// A connection that is new, or whose request has just ended, is not replaced: its next request
+// may be under way.
+func TestYoungConnectionsStay(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newConnections(2, zap.NewNop())
+		first := openOn(c, 2)
+		c.track(first[0], http.StateActive)
+		time.Sleep(evictAfter - time.Millisecond)
+		c.track(first[0], http.StateIdle)
+		begin := time.Now()
+		openOn(c, 1)
+		if took := time.Since(begin); !first[1].closed || took != time.Millisecond {
+			t.Errorf("got a place after %s, closed: %v, want after 1ms that of the connection that waits longest", took, first[1].closed)
+		}
+		begin = time.Now()
+		openOn(c, 1)
+		if took := time.Since(begin); !first[0].closed || took != evictAfter-time.Millisecond {
+			t.Errorf("got a place after %s, closed: %v, want after 99ms that of the next", took, first[0].closed)
+		}
+	})
 }
 
 func isIn(list []int, n int) bool {
