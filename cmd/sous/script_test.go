@@ -27,6 +27,7 @@ import (
 //
 //	server [NAME=VALUE …] SUBCOMMAND [ARG …]   start a server; SOUS_URL is then its address
 //	stop [SIGTERM]                  end it (SIGINT), with no process left
+//	prints TEXT                     wait until the server has printed TEXT
 //	exits CODE COMMAND [ARG …]      run a program and demand its exit code
 //	until TEXT COMMAND [ARG …]      run a program until its stdout contains TEXT
 //	shows TEXT FILE                 wait until FILE contains TEXT
@@ -60,11 +61,13 @@ func TestScripts(t *testing.T) {
 			e.Setenv("REDIS_URL", redis.URL)
 			e.Setenv("VOLATILE_URL", volatile.URL)
 			e.Setenv("TENANT", storagetest.Tenant(t))
+			e.Values[serverValue] = new(*soustest.Server)
 			return os.Symlink(executable, filepath.Join(bin, "sous"))
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"server": startServer,
 			"stop":   stopServer,
+			"prints": prints,
 			"exits":  exits,
 			"until":  until,
 			"shows":  shows,
@@ -87,6 +90,9 @@ func onKVRocks(t *testing.T) bool {
 // The environment variable that holds a script's server's pid.
 const pidVar = "SERVER_PID"
 
+// The value of a script that points at its server.
+const serverValue = "server"
+
 func startServer(ts *testscript.TestScript, neg bool, args []string) {
 	c := soustest.Command{Dir: ts.MkAbs("."), Env: []string{"XDG_CONFIG_HOME=" + ts.Getenv("XDG_CONFIG_HOME")}}
 	for len(args) > 0 && strings.Contains(args[0], "=") {
@@ -98,6 +104,7 @@ func startServer(ts *testscript.TestScript, neg bool, args []string) {
 	c.Args = args
 	s, err := c.Start(ts.Getenv("WORK") + "/.bin/sous")
 	ts.Check(err)
+	*ts.Value(serverValue).(**soustest.Server) = s
 	ts.Setenv("SOUS_URL", s.URL)
 	ts.Setenv(pidVar, strconv.Itoa(s.Pid()))
 	ts.Defer(func() { ts.Check(s.Stop()) })
@@ -154,6 +161,14 @@ func until(ts *testscript.TestScript, neg bool, args []string) {
 		}
 		return contains(ts.ReadFile("stdout"), args[0])
 	})
+}
+
+func prints(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: prints TEXT")
+	}
+	s := *ts.Value(serverValue).(**soustest.Server)
+	waitFor(ts, func() error { return contains(s.Output(), args[0]) })
 }
 
 func shows(ts *testscript.TestScript, neg bool, args []string) {

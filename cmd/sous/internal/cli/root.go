@@ -9,9 +9,10 @@
 //	namespace.go  sous namespace
 //
 //	access      sous keys, secret, audit
+//	activations  sous activation, tail, fn logs
 //	cadence     sous cadence
 //	documents   sous storage, owner
-//	functions   sous fn, activation, tail
+//	functions   sous fn, deploy, diff, pull
 //	jobs        sous job, queue, batch, task, worker
 //	schedules   sous schedule
 //
@@ -32,6 +33,7 @@ import (
 
 	"github.com/codesous/sous/cmd/sous/internal/build"
 	"github.com/codesous/sous/cmd/sous/internal/cli/access"
+	"github.com/codesous/sous/cmd/sous/internal/cli/activations"
 	"github.com/codesous/sous/cmd/sous/internal/cli/cadence"
 	"github.com/codesous/sous/cmd/sous/internal/cli/command"
 	"github.com/codesous/sous/cmd/sous/internal/cli/documents"
@@ -93,7 +95,7 @@ or cannot be reached, 3 the function failed.`,
 	own := commands{a}
 	root.AddCommand(own.devCommand(), own.serveCommand(), own.profileCommand(), own.doctorCommand(), own.healthCommand(), own.versionCommand(), own.namespaceCommand())
 	for _, commands := range [][]*cobra.Command{
-		functions.Commands(a), jobs.Commands(a), documents.Commands(a), schedules.Commands(a), cadence.Commands(a), access.Commands(a),
+		functions.Commands(a), activations.Commands(a), jobs.Commands(a), documents.Commands(a), schedules.Commands(a), cadence.Commands(a), access.Commands(a),
 	} {
 		root.AddCommand(commands...)
 	}

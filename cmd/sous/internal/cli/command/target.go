@@ -77,6 +77,12 @@ func (a *App) Target() (*Target, error) {
 	return openTarget(a.remote.over(p, os.Getenv))
 }
 
+// LocalTarget returns the target of a server that this process runs. No profile counts: it may
+// name another server.
+func LocalTarget(url string) (*Target, error) {
+	return openTarget(remoteFlags{url: url}.over(Profile{}, os.Getenv))
+}
+
 // over returns p with flags, environment and defaults applied. A profile's key is sent to
 // the profile's server only: a command for another server needs that server's key. With the
 // profile {url: https://a, key: k}, "--url https://b" is called without a key, and so is

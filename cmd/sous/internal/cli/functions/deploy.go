@@ -24,6 +24,8 @@ type deployment struct {
 	alias  string          // "": those of sous.json, else api.DefaultAlias
 	config json.RawMessage // nil: none beside sous.json
 	bundle bool            // where the function needs it
+	// local replaces env by that of sous.json and config with the values of localFiles.
+	local bool
 	// unverified publishes modules that may fail when they are loaded.
 	unverified bool
 }
@@ -143,7 +145,9 @@ func (a commands) deploy(ctx context.Context, t *command.Target, d deployment) e
 	if err != nil {
 		return err
 	}
-	a.noteChanges(out.Changes)
+	for _, line := range shownChanges(out.Changes) {
+		a.Note("%s", line)
+	}
 	return a.Print(out, out.text())
 }
 

@@ -35,9 +35,13 @@ fails.`,
   sous deploy services --dry-run`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			folders, err := functionFolders(folderOf(args))
+			root := folderOf(args)
+			folders, err := functionFolders(root)
 			if err != nil {
 				return err
+			}
+			if len(folders) == 0 {
+				return noFunction(root)
 			}
 			t, err := a.Target()
 			if err != nil {
@@ -51,8 +55,7 @@ fails.`,
 	return cmd
 }
 
-// functionFolders returns the folders of functions below root, in order. It fails if there is
-// none.
+// functionFolders returns the folders of functions in and below root, in order.
 func functionFolders(root string) ([]string, error) {
 	var out []string
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
@@ -62,18 +65,28 @@ func functionFolders(root string) ([]string, error) {
 		if path != root && slices.Contains(alwaysIgnored, d.Name()) {
 			return fs.SkipDir
 		}
-		for _, file := range []string{manifest.SettingsFile, bundle.ManifestFile} {
-			if _, err := os.Stat(filepath.Join(path, file)); err == nil {
-				out = append(out, path)
-				return fs.SkipDir
-			}
+		if isFunctionFolder(path) {
+			out = append(out, path)
+			return fs.SkipDir
 		}
 		return nil
 	})
-	if err == nil && len(out) == 0 {
-		err = fmt.Errorf("%s has no function: no folder in it has a %s or a %s", root, manifest.SettingsFile, bundle.ManifestFile)
-	}
 	return out, err
+}
+
+// isFunctionFolder reports whether a folder has settings or a manifest.
+func isFunctionFolder(path string) bool {
+	for _, file := range []string{manifest.SettingsFile, bundle.ManifestFile} {
+		if _, err := os.Stat(filepath.Join(path, file)); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// noFunction returns the error of a folder tree without functions.
+func noFunction(root string) error {
+	return fmt.Errorf("%s has no function: no folder in it has a %s or a %s", root, manifest.SettingsFile, bundle.ManifestFile)
 }
 
 // The outcomes of a folder in the summary.
@@ -113,7 +126,7 @@ func (a commands) deployTree(ctx context.Context, t *command.Target, folders []s
 	workers.SetLimit(deployAtOnce)
 	for i, folder := range folders {
 		workers.Go(func() error {
-			results[i] = quiet.deployFolder(ctx, t, folder, dryRun)
+			results[i] = quiet.deployFolder(ctx, t, folder, folderOptions{dryRun: dryRun, among: folders})
 			printing.Lock()
 			defer printing.Unlock()
 			done++
@@ -171,20 +184,30 @@ func treeRow(r treeResult) []string {
 	return []string{r.Folder, r.Function, r.Outcome, version, changes}
 }
 
+// folderOptions say how deployFolder deploys.
+type folderOptions struct {
+	dryRun bool     // only compare
+	local  bool     // as deployment.local
+	among  []string // all folders of the tree, sorted
+}
+
 // deployFolder deploys one folder if it differs from what runs.
-func (a commands) deployFolder(ctx context.Context, t *command.Target, folder string, dryRun bool) treeResult {
+func (a commands) deployFolder(ctx context.Context, t *command.Target, folder string, o folderOptions) treeResult {
 	out := treeResult{Folder: folder, Outcome: treeFailed}
 	d, err := newDeployment(folder, "", "")
 	if err != nil {
 		return out.failedWith(err)
 	}
-	d.bundle = true
+	if err := sameName(folder, o.among); err != nil {
+		return out.failedWith(err)
+	}
+	d.bundle, d.local = true, o.local
 	p, err := a.plan(ctx, t, d)
 	if err != nil {
 		return out.failedWith(err)
 	}
 	out.Function, out.Changes = p.name, p.changes
-	if dryRun {
+	if o.dryRun {
 		out.Outcome = treeUnchanged
 		if p.differs() {
 			out.Outcome = treeWould
@@ -200,4 +223,36 @@ func (a commands) deployFolder(ctx context.Context, t *command.Target, folder st
 		out.Outcome = treePublished
 	}
 	return out
+}
+
+// sameName fails for a function whose name an earlier one of the folders has, too: the two
+// would replace each other. A folder that cannot be read has no name here.
+func sameName(folder string, folders []string) error {
+	name, err := functionName(folder)
+	if err != nil {
+		return nil //nolint:nilerr // the deployment reports it
+	}
+	for _, other := range folders {
+		if other == folder {
+			return nil
+		}
+		if same, err := functionName(other); err == nil && same == name {
+			return fmt.Errorf("the function of %s has the name %s too; set \"name\" in %s", shownPath(other), name, manifest.SettingsFile)
+		}
+	}
+	return nil
+}
+
+// functionName returns the name under which a folder is deployed.
+func functionName(folder string) (string, error) {
+	d, err := newDeployment(folder, "", "")
+	if err != nil {
+		return "", err
+	}
+	settings, err := d.source.settings()
+	if err != nil {
+		return "", err
+	}
+	name, _, err := d.names(settings)
+	return name, err
 }

@@ -1,14 +1,13 @@
-// Package functions holds the commands about functions and their activations (sous fn and
-// sous activation), and sous tail.
+// Package functions holds the commands about functions: sous fn, deploy, diff and pull.
 //
 //	sous fn          init.go                    init, from the files in template/
 //	                 source.go                  the folder of a function: which files belong to it
 //	                 deploy.go, watch.go        deploy
-//	                 try.go                     test
+//	                 try.go, try_watch.go       test
 //	                 invoke.go, invoke_async.go invoke
 //	                 records.go, alias.go       list, get, versions, rollback, delete, alias
-//	                 logs.go, tail.go           logs, and sous tail
-//	sous activation  activation.go, activation_id.go
+//	sous deploy      deploy_tree.go
+//	sous dev DIR     develop.go
 //
 // A deployment packs the folder into a canonical tar, uploads it as a draft, and publishes the
 // draft under an alias. test does the same on a server inside this process, which no other
@@ -19,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/codesous/sous/api/client"
+	"github.com/codesous/sous/cmd/sous/internal/cli/activations"
 	"github.com/codesous/sous/cmd/sous/internal/cli/command"
 )
 
@@ -28,14 +28,14 @@ type commands struct{ *command.App }
 // Commands returns the commands about functions and their activations.
 func Commands(a *command.App) []*cobra.Command {
 	c := commands{a}
-	return []*cobra.Command{c.fnCommand(), c.activationCommand(), c.tailCommand(), c.deployCommand(), c.diffCommand(), c.pullCommand()}
+	return []*cobra.Command{c.fnCommand(), c.deployCommand(), c.diffCommand(), c.pullCommand()}
 }
 
 func (a commands) fnCommand() *cobra.Command {
 	return a.RemoteGroup("fn", "Write, publish, invoke and manage functions",
 		a.fnInitCommand(), a.fnTestCommand(), a.fnDeployCommand(), a.fnInvokeCommand(),
 		a.fnListCommand(), a.fnGetCommand(), a.fnVersionsCommand(), a.fnAliasCommand(),
-		a.fnRollbackCommand(), a.fnDeleteCommand(), a.fnLogsCommand())
+		a.fnRollbackCommand(), a.fnDeleteCommand(), activations.LogsCommand(a.App))
 }
 
 // functionTarget returns the target of a command about the function name, and the function.

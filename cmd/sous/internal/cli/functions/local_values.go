@@ -43,23 +43,31 @@ func readValues(path string) (map[string]string, error) {
 	return values, nil
 }
 
-// withLocalEnv returns a config whose env has the local values over those of sous.json and of
-// the config itself.
-func withLocalEnv(config json.RawMessage, settings map[string]json.RawMessage, local map[string]string) (json.RawMessage, error) {
-	if len(local) == 0 {
-		return config, nil
+// withLocalEnv returns a config whose env has the values of localFiles over those of sous.json
+// and of the config itself, and no others: a value that is deleted from a file is not kept.
+func (s *sourceDir) withLocalEnv(config json.RawMessage, settings map[string]json.RawMessage) (json.RawMessage, error) {
+	local, err := s.localEnv()
+	if err != nil {
+		return nil, err
 	}
 	fields := map[string]json.RawMessage{}
 	if len(config) > 0 && json.Unmarshal(config, &fields) != nil {
 		return config, nil //nolint:nilerr // the server explains what a config must be
 	}
-	env := map[string]string{}
+	var env map[string]string
 	for _, from := range []json.RawMessage{settings["env"], fields["env"]} {
 		if len(from) > 0 && json.Unmarshal(from, &env) != nil {
 			return config, nil //nolint:nilerr // as above
 		}
 	}
+	if env == nil { // none, or null
+		env = map[string]string{}
+	}
 	maps.Copy(env, local)
+	if len(env) == 0 {
+		fields["env"] = json.RawMessage("null")
+		return json.Marshal(fields)
+	}
 	raw, err := json.Marshal(env)
 	if err != nil {
 		return nil, err

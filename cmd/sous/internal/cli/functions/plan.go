@@ -94,8 +94,15 @@ func (a commands) plan(ctx context.Context, t *command.Target, d deployment) (*p
 	if err != nil {
 		return nil, err
 	}
+	config := d.config
+	if d.local {
+		config, err = d.source.withLocalEnv(config, settings.Config)
+		if err != nil {
+			return nil, err
+		}
+	}
 	var kept []string
-	p.config, kept, err = configOf(p.now, settings, d.config)
+	p.config, kept, err = configOf(p.now, settings, config)
 	if err != nil {
 		return nil, err
 	}
@@ -252,14 +259,15 @@ func (c change) text() string {
 	return text
 }
 
-// noteChanges prints the changes on stderr.
-func (a commands) noteChanges(changes []change) {
+// shownChanges returns the changes as lines, at most 30.
+func shownChanges(changes []change) []string {
 	const most = 30
+	var lines []string
 	for i, c := range changes {
 		if i == most {
-			a.Note("  and %d more; sous diff shows all", len(changes)-most)
-			break
+			return append(lines, fmt.Sprintf("  and %d more; sous diff shows all", len(changes)-most))
 		}
-		a.Note("  %s", c.text())
+		lines = append(lines, "  "+c.text())
 	}
+	return lines
 }

@@ -31,51 +31,60 @@ The exit code is 3 if the function failed.
 
 Values in .env and .dev.vars of the folder, one NAME=value on each line, replace those of
 the environment. --secrets names a file of that form with the secrets. --http sends a
-request to the function's endpoint instead of an event.`,
+request to the function's endpoint instead of an event. --watch runs it again whenever a
+file of the folder, or a file that a flag names, changes.`,
 		Example: `  sous fn test ./hello --event '{"name": "Ada"}'
   sous fn test ./hello --event @event.json --egress-allow loopback
   sous fn test ./shop --http 'POST /orders?dry=1' --header 'content-type: application/json' --body '{"id": 1}'
-  sous fn test ./shop --secrets test.secrets`,
+  sous fn test ./shop --secrets test.secrets --watch`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			raw, err := command.ReadJSONArg("event", f.event, a.Stdin, api.MaxEventBytes)
-			if err != nil {
-				return err
+			if f.watch {
+				return a.watchAndTry(cmd.Context(), args[0], f)
 			}
-			request, err := parseTryRequest(f.http, f.headers, f.body)
-			if err != nil {
-				return err
-			}
-			if request != nil && f.event != "" {
-				return errors.New("--http and --event exclude each other")
-			}
-			d, err := newDeployment(args[0], tryoutName, api.DefaultAlias)
-			if err != nil {
-				return err
-			}
-			d.bundle = !f.noBundle
-			d.config, err = command.ReadJSONArg("config", f.config, a.Stdin, api.MaxRequestBytes)
-			if err != nil {
-				return err
-			}
-			secrets, err := f.readSecrets()
-			if err != nil {
-				return err
-			}
-			return server.WithTryout(cmd.Context(), f.egressAllow, func(transport http.RoundTripper) error {
-				return a.tryOut(cmd.Context(), transport, d, secrets, raw, request)
-			})
+			return a.tryFolder(cmd.Context(), args[0], f)
 		},
 	}
 	f.register(cmd.Flags())
 	return cmd
 }
 
+// tryFolder runs the function of the folder dir once, on a new server.
+func (a commands) tryFolder(ctx context.Context, dir string, f tryFlags) error {
+	event, err := command.ReadJSONArg("event", f.event, a.Stdin, api.MaxEventBytes)
+	if err != nil {
+		return err
+	}
+	request, err := parseTryRequest(f.http, f.headers, f.body)
+	if err != nil {
+		return err
+	}
+	if request != nil && f.event != "" {
+		return errors.New("--http and --event exclude each other")
+	}
+	d, err := newDeployment(dir, tryoutName, api.DefaultAlias)
+	if err != nil {
+		return err
+	}
+	d.bundle, d.local = !f.noBundle, true
+	d.config, err = command.ReadJSONArg("config", f.config, a.Stdin, api.MaxRequestBytes)
+	if err != nil {
+		return err
+	}
+	secrets, err := f.readSecrets()
+	if err != nil {
+		return err
+	}
+	return server.WithTryout(ctx, f.egressAllow, func(transport http.RoundTripper) error {
+		return a.tryOut(ctx, transport, d, secrets, event, request)
+	})
+}
+
 // tryFlags are the flags of fn test.
 type tryFlags struct {
 	event, config, secrets, http, body string
 	egressAllow, headers               []string
-	noBundle                           bool
+	noBundle, watch                    bool
 }
 
 func (f *tryFlags) register(flags *pflag.FlagSet) {
@@ -86,6 +95,7 @@ func (f *tryFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.secrets, "secrets", "", "file of NAME=value lines with the secrets that the function may read")
 	flags.StringVar(&f.config, "config", "", "JSON, @FILE or -: settings of the version that override those of the files")
 	flags.BoolVar(&f.noBundle, "no-bundle", false, "run the files of the folder as they are, without packages")
+	flags.BoolVar(&f.watch, "watch", false, "run again whenever a file changes, until interrupted")
 	flags.StringSliceVar(&f.egressAllow, "egress-allow", nil, "private address ranges (CIDR) that fetch may reach, and loopback for this machine")
 }
 
@@ -120,25 +130,12 @@ func (a commands) tryOut(ctx context.Context, transport http.RoundTripper, d dep
 // have: no URL needs it.
 const tryoutName = "function"
 
-// prepareTry publishes d on the server of t, with the folder's local values and with secrets,
-// and returns the URL of its endpoint.
+// prepareTry publishes d on the server of t, with secrets, and returns the URL of its endpoint.
 func (a commands) prepareTry(ctx context.Context, t *command.Target, d deployment, secrets map[string]string) (url string, err error) {
 	for name, value := range secrets {
 		if _, err := t.Namespace.Secret(name).Set(ctx, value, client.SecretCondition{}); err != nil {
 			return "", fmt.Errorf("secret %s: %w", name, err)
 		}
-	}
-	local, err := d.source.localEnv()
-	if err != nil {
-		return "", err
-	}
-	settings, err := d.source.settings()
-	if err != nil {
-		return "", err
-	}
-	d.config, err = withLocalEnv(d.config, settings.Config, local)
-	if err != nil {
-		return "", err
 	}
 	out, err := a.publish(ctx, t, d, "preparing")
 	return out.URL, err

@@ -1,4 +1,4 @@
-package functions
+package activations
 
 import (
 	"github.com/spf13/cobra"
@@ -26,7 +26,11 @@ the error. sous tail shows several functions and the outcome of each activation.
   sous fn logs checkout --level warn --grep 'order [0-9]+'`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			t, fn, err := a.functionTarget(args[0])
+			t, err := a.Target()
+			if err != nil {
+				return err
+			}
+			fn, err := t.Function(args[0])
 			if err != nil {
 				return err
 			}
