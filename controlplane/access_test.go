@@ -122,6 +122,8 @@ var accessRows = []row{
 	{route: "PUT T/tasks/{task_type}/{task_id}", roles: "adw", reach: reachQuery, path: "T/tasks/email-send/k1", body: `{"namespace":"payments"}`, action: "cs:task:create"},
 	{route: "GET T/tasks/{task_type}/{task_id}", roles: "adovw", reach: reachTask, path: "T/tasks/email-send/k1", body: "", action: "cs:task:read"},
 	{route: "GET T/tasks", roles: "adovw", reach: reachAll, path: "T/tasks", body: "", action: "cs:task:read"},
+	{route: "GET T/tasks/{task_type}/{task_id}:events", roles: "adovw", reach: reachTask, path: "T/tasks/email-send/k1:events", body: "", action: "cs:task:read"},
+	{route: "GET T/tasks/{task_type}:events", roles: "adovw", reach: reachAll, path: "T/tasks/email-send:events", body: "", action: "cs:task:read"},
 	{route: "POST T/tasks/{task_type}/{task_id}:claim", roles: "adw", reach: reachTask, path: "T/tasks/email-send/k1:claim", body: `{"worker":"w1"}`, action: "cs:task:work"},
 	{route: "POST T/tasks/{task_type}/{task_id}:step", roles: "adw", reach: reachTask, path: "T/tasks/email-send/k1:step", body: `{"worker":"w2","step":1}`, action: "cs:task:work"},
 	{route: "POST T/tasks/{task_type}/{task_id}:complete", roles: "adw", reach: reachTask, path: "T/tasks/email-send/k1:complete", body: `{"worker":"w2"}`, action: "cs:task:work"},

@@ -183,7 +183,7 @@ func TestDocumentHasEveryRoute(t *testing.T) {
 		"POST " + queue + ":clear", "POST " + queue + ":drain", "POST " + queue + ":resume", "POST " + queue + ":redrive",
 		"POST " + batch, "GET " + batch, "GET " + batch + "/{batch_id}", "DELETE " + batch + "/{batch_id}", "POST " + batch + "/{batch_id}:seal",
 		"GET " + tenant + "/workers",
-		"PUT " + task, "GET " + task, "GET " + tenant + "/tasks",
+		"PUT " + task, "GET " + task, "GET " + tenant + "/tasks", "GET " + task + ":events", "GET " + tenant + "/tasks/{task_type}:events",
 		"POST " + task + ":claim", "POST " + task + ":step", "POST " + task + ":complete", "POST " + task + ":fail", "POST " + task + ":cancel",
 		"POST " + crons, "GET " + crons, "GET " + cron, "PATCH " + cron, "DELETE " + cron, "POST " + cron + ":run",
 		"GET " + tenant + "/namespaces/{namespace}/triggers",

@@ -3,6 +3,7 @@
 -- value: a scan repairs what an interrupted write leaves.
 -- KEYS[1] the record
 -- KEYS[2] the sorted set that is its index (only where it has one)
+-- KEYS[3] a stream to which an event of the write is added (only with an index)
 -- ARGV[1] 'replace' | 'keep': what happens to fields that are not named
 -- ARGV[2] its time-to-live in ms, 0 for none, '' to leave it as it is
 -- ARGV[3] the index's field
@@ -10,11 +11,13 @@
 -- ARGV[5 to 9] how many: excepted values, expected pairs, expected absences, pairs set,
 --   fields removed
 -- ARGV[10…] these, in this order
+-- ARGV[…] with KEYS[3]: its length, its time-to-live in ms, the time in ms, the event
 -- Reply: 1 written | 0 not as expected
 -- include arguments.lua
 -- include field_score.lua
 -- include state_fields.lua
-local record_key, index_key = unpack(KEYS)
+-- include stream_add.lua
+local record_key, index_key, stream_key = unpack(KEYS)
 local replace = take() == 'replace'
 local new_ttl, index_field, except_field = take(), take(), take()
 local counts = take_list(5)
@@ -23,6 +26,7 @@ local expected = take_list(2 * tonumber(counts[2]))
 local absent = take_list(tonumber(counts[3]))
 local set = take_list(2 * tonumber(counts[4]))
 local removed = take_list(tonumber(counts[5]))
+local event = stream_key and take_list(4)
 
 -- A record could expire while this script runs, which takes less than a minute. One
 -- that may is given a minute more first; if it has expired by then, or has no fields and
@@ -38,6 +42,12 @@ if ttl >= 0 and (replace or ttl < 60000) and redis.call('PEXPIRE', record_key, t
   end
 end
 
+-- Before the write: an interruption leaves an event without its write, which a repeat of the
+-- call makes, and never a write without its event.
+if event then
+  local length, stream_ttl, at_ms, body = unpack(event)
+  stream_add(stream_key, length, stream_ttl, at_ms, 'event', body)
+end
 if replace then
   removed = other_fields(record_key, set, removed)
 end

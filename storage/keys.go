@@ -313,6 +313,11 @@ func (k Keys) taskPrefix(t, taskType string) string {
 // taskIndex is the set of the keys of a tenant's tasks that have not ended, by updated_at.
 func (k Keys) taskIndex(t string) string { return "gbe:idx:tasks:" + k.tenant(t) + ":by_updated" }
 
+// taskEvents is a stream, such as gbe:tasks:t_acme01.resize:progress.
+func (k Keys) taskEvents(t, taskType, kind string) string {
+	return "gbe:tasks:" + k.tenant(t) + "." + taskType + ":" + kind
+}
+
 // taskIndexOf is the taskIndex of the one tenant whose tasks' keys can begin with text, a
 // complete key or a part of one. It is "" where text ends before the tenant does, as in
 // gbe:state:tasks:t_ac, or is not the beginning of a task's key.

@@ -32,8 +32,8 @@ func (s *Store) States(indexes ...kvrocks.Index) statestore.Store {
 //
 // The member is the record's key. Every writer of tasks uses this store: a scan corrects an
 // entry that is wrong, but cannot find a record whose entry is missing.
-func (s *Store) TaskStates() statestore.Store {
-	return s.States(kvrocks.Index{
+func (s *Store) TaskStates() *kvrocks.Store {
+	return kvrocks.New(s, kvrocks.Index{
 		Prefix: taskRecords,
 		Key:    s.keys.taskIndexOf,
 		Field:  "updated_at",
@@ -47,6 +47,12 @@ func TaskEnded() statestore.Exception {
 	return statestore.Exception{Field: "state", Values: []string{
 		string(api.TaskCompleted), string(api.TaskFailed), string(api.TaskCancelled),
 	}}
+}
+
+// TaskEvents returns the key of the stream of a tenant's events of a task type: those of kind
+// progress, or those of kind terminal.
+func (s *Store) TaskEvents(tenant, taskType, kind string) string {
+	return s.keys.taskEvents(tenant, taskType, kind)
 }
 
 // TaskKey returns the key of a tenant's task. With an empty id it is the prefix of the

@@ -10,10 +10,13 @@ import (
 // The names of events that a log stream carries; an event without a name is a
 // message, as in the HTML standard.
 const (
-	eventEnd     = "end"
-	eventLog     = "log"
-	eventMessage = "message"
-	eventReset   = "reset"
+	eventEnd = "end"
+	eventLog = "log"
+	// The changes and the ends of tasks.
+	eventProgress = "progress"
+	eventTerminal = "terminal"
+	eventMessage  = "message"
+	eventReset    = "reset"
 )
 
 // maxEventLine bounds one line of a stream: a log line fills at most a chunk.

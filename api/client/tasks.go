@@ -2,6 +2,8 @@ package client
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"net/http"
 
 	"github.com/codesous/sous/api"
@@ -42,6 +44,50 @@ func (t *Tenant) Tasks(ctx context.Context, f TaskFilter, o PageOptions) (api.Pa
 	var out api.Page[api.Task]
 	_, err := t.c.call(ctx, &request{method: http.MethodGet, path: t.path("tasks"), query: query}, nil, &out)
 	return out, err
+}
+
+// TaskEvents returns a page of the changes of the tasks of a type, each the task after the
+// change, without its payload; of one task only where id is not "". A page always has a cursor:
+// later changes appear there.
+func (t *Tenant) TaskEvents(ctx context.Context, taskType, id string, o PageOptions) (api.Page[api.Task], error) {
+	var out api.Page[api.Task]
+	_, err := t.c.call(ctx, &request{method: http.MethodGet, path: t.taskEvents(taskType, id), query: o.query()}, nil, &out)
+	return out, err
+}
+
+func (t *Tenant) taskEvents(taskType, id string) string {
+	if id == "" {
+		return t.path("tasks", taskType) + ":events"
+	}
+	return t.path("tasks", taskType, id) + ":events"
+}
+
+// FollowTask calls handle with a task as it is, and again whenever it has changed, until it has
+// ended; changes within half a second may be one call. A broken stream is opened again, at most
+// MaxAttempts times in a row without a change in between. An error of handle ends it and is
+// returned. CodeTaskNotFound.
+func (t *Tenant) FollowTask(ctx context.Context, taskType, id string, handle func(api.Task) error) error {
+	return t.followTasks(ctx, taskType, id, "", handle)
+}
+
+// FollowTasks calls handle with the tasks of a type after each change, from the cursor of a page
+// of TaskEvents on, or else from the next change on, until ctx ends or handle fails.
+func (t *Tenant) FollowTasks(ctx context.Context, taskType, cursor string, handle func(api.Task) error) error {
+	return t.followTasks(ctx, taskType, "", cursor, handle)
+}
+
+func (t *Tenant) followTasks(ctx context.Context, taskType, id, cursor string, handle func(api.Task) error) error {
+	follow := &stream{c: t.c, path: t.taskEvents(taskType, id), query: PageOptions{Cursor: cursor}.query(), take: func(e event) (bool, error) {
+		if e.name != eventProgress && e.name != eventTerminal {
+			return false, nil // ignore other events
+		}
+		var task api.Task
+		if err := json.Unmarshal(e.data, &task); err != nil {
+			return true, fmt.Errorf("event of task type %s: %w", taskType, err)
+		}
+		return id != "" && e.name == eventTerminal, handle(task)
+	}}
+	return follow.run(ctx)
 }
 
 // ClaimTask claims a pending task for a worker. This and the methods below are safe to

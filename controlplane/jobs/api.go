@@ -63,7 +63,7 @@ func (a *API) Endpoints() []rest.Endpoint {
 	var all []rest.Endpoint
 	for _, some := range [][]rest.Endpoint{
 		a.jobEndpoints(), a.transitionEndpoints(), a.enqueueEndpoints(), a.fetchEndpoints(), a.settleEndpoints(),
-		a.queueEndpoints(), a.batchEndpoints(), a.workerEndpoints(), a.taskEndpoints(),
+		a.queueEndpoints(), a.batchEndpoints(), a.workerEndpoints(), a.taskEndpoints(), a.taskEventEndpoints(),
 	} {
 		all = append(all, some...)
 	}

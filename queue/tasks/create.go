@@ -77,7 +77,11 @@ func (t *Tasks) insert(ctx context.Context, r *record) (*record, bool, error) {
 		if err := t.enter(ctx, r.tenant); err != nil {
 			return nil, false, err
 		}
-		done, err := t.states.CompareAndSet(ctx, t.key(r), statestore.Fields{fieldState: nil}, r.fields())
+		e, err := t.event(r)
+		if err != nil {
+			return nil, false, err
+		}
+		done, err := t.states.CompareAndPublish(ctx, t.key(r), statestore.Fields{fieldState: nil}, r.fields(), e)
 		if err != nil {
 			return nil, false, fmt.Errorf("create a task: %w", err)
 		}

@@ -18,8 +18,9 @@
 //	320 s  Complete by w2      completed        1     1            —            kept for 7 days
 //
 // create.go makes tasks, announce.go their jobs, work.go has the workers' calls, list.go reads
-// pages, and sweep.go repairs tasks whose workers do not report. All writes go through
-// Tasks.write, except for the first one and for the postponement of a sweep.
+// pages, events.go publishes and reads what changes, and sweep.go repairs tasks whose workers do
+// not report. All writes go through Tasks.write, except for the first one and for the
+// postponement of a sweep.
 package tasks
 
 import (
@@ -34,7 +35,7 @@ import (
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/queue"
 	"github.com/codesous/sous/storage"
-	"github.com/codesous/sous/storage/statestore"
+	"github.com/codesous/sous/storage/statestore/kvrocks"
 )
 
 // Config adjusts Tasks. A zero value means the default.
@@ -47,7 +48,7 @@ type Config struct {
 // number of processes may have one over the same store.
 type Tasks struct {
 	store   *storage.Store
-	states  statestore.Store
+	states  *kvrocks.Store
 	broker  *queue.Broker
 	tenants *storage.Tenants
 	log     *zap.Logger
@@ -172,7 +173,7 @@ func (t *Tasks) write(ctx context.Context, r *record, next api.Task) (bool, erro
 	next.UpdatedAtMS = max(next.UpdatedAtMS, r.UpdatedAtMS+1)
 	after := *r
 	after.Task = next
-	done, err := t.states.CompareAndSet(ctx, t.key(r), r.version(), r.changes(&after))
+	done, err := t.publish(ctx, r, &after)
 	if err != nil {
 		return false, fmt.Errorf("change a task: %w", err)
 	}

@@ -185,6 +185,22 @@ func (s *Store) CompareAndSet(ctx context.Context, key string, expected, fields 
 	return s.write(ctx, key, change{expected: expected, fields: fields})
 }
 
+// An Event is an entry of a stream, in its field event.
+type Event struct {
+	Stream string        // its key, in the slot of the record
+	Length int           // the number of entries that the stream keeps
+	TTL    time.Duration // of the stream, from its last entry on
+	AtMS   int64         // Unix time in ms; the id of the entry is not below
+	Body   []byte
+}
+
+// CompareAndPublish is CompareAndSet for a record with an index. If it writes, it adds e to its
+// stream in the same step. After a crash in the middle e may be there without its write; a
+// repeat then adds it again.
+func (s *Store) CompareAndPublish(ctx context.Context, key string, expected, fields statestore.Fields, e Event) (bool, error) {
+	return s.write(ctx, key, change{expected: expected, fields: fields, event: &e})
+}
+
 // Expire implements statestore.Store.
 func (s *Store) Expire(ctx context.Context, key string, ttl time.Duration) error {
 	if err := errors.Join(s.CheckKey(key), statestore.ValidateTTL(ttl)); err != nil {
@@ -214,6 +230,7 @@ type change struct {
 	ttl      string // ms, "0" for none, "" to keep it
 	expected statestore.Fields
 	fields   statestore.Fields
+	event    *Event // nil: none
 }
 
 // write runs the script and reports whether the record was as expected; if not, it changed
@@ -225,6 +242,12 @@ func (s *Store) write(ctx context.Context, key string, c change) (bool, error) {
 	keys, index := []string{key}, Index{}
 	if x, set := s.indexOf(key); set != "" {
 		keys, index = append(keys, set), x
+	}
+	if c.event != nil {
+		if len(keys) == 1 {
+			return false, api.Errorf(api.CodeInternal, "a record without an index has no events: %q", key)
+		}
+		keys = append(keys, c.event.Stream)
 	}
 	run := s.backend.Script
 	if len(c.expected) > 0 {
@@ -272,7 +295,11 @@ func (c change) args(x Index) []any {
 	args = append(args, present...)
 	args = append(args, absent...)
 	args = append(args, set...)
-	return append(args, removed...)
+	args = append(args, removed...)
+	if e := c.event; e != nil {
+		args = append(args, e.Length, statestore.Milliseconds(e.TTL), e.AtMS, e.Body)
+	}
+	return args
 }
 
 // split returns the pairs of fields with a value and the names of those without.

@@ -16,7 +16,7 @@ import (
 func (a commands) taskCommand() *cobra.Command {
 	return a.RemoteGroup("task", "Create tasks, follow them, and work on them",
 		a.taskCreateCommand(), a.taskGetCommand(), a.taskListCommand(), a.taskClaimCommand(), a.taskStepCommand(),
-		a.taskCompleteCommand(), a.taskFailCommand(), a.taskCancelCommand())
+		a.taskCompleteCommand(), a.taskFailCommand(), a.taskCancelCommand(), a.taskFollowCommand())
 }
 
 // taskCommandOf returns a command about the task that its two arguments name. It prints the
