@@ -27,8 +27,8 @@ var skipReasons = map[string]struct {
 }{
 	"docker":  {"needs Docker and its images", 5},
 	"root":    {"changes the machine: services, users, files below /etc", 2},
-	"build":   {"builds the program, which the test has done", 1},
-	"server":  {"starts the server that the test has started", 0},
+	"build":   {"builds the program, which the test has done", 2},
+	"server":  {"starts the server that the test has started", 1},
 	"cadence": {"needs a Cadence server; examples/cadence_test.go has one", 2},
 	"hosts":   {"addresses other machines", 5},
 	"asks":    {"asks for input on a terminal, or opens one", 2},
