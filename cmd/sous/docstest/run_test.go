@@ -34,6 +34,9 @@ var skipReasons = map[string]struct {
 	"asks":    {"asks for input on a terminal, or opens one", 2},
 }
 
+// storeURL is the store server that pages name. A page with it gets a redis-server.
+const storeURL = "redis://127.0.0.1:6379"
+
 // pageTimeout bounds the blocks of one page.
 const pageTimeout = 2 * time.Minute
 
@@ -41,7 +44,6 @@ const pageTimeout = 2 * time.Minute
 func TestPages(t *testing.T) {
 	t.Parallel()
 	executable := soustest.Executable(t)
-	store := storagetest.Redis(t)
 	for _, p := range pages(t) {
 		if !slices.ContainsFunc(p.blocks, (*block).runs) {
 			continue
@@ -54,7 +56,7 @@ func TestPages(t *testing.T) {
 				}
 			}
 			r := &run{page: p, dir: t.TempDir()}
-			r.replace(t, soustest.Start(t).URL, store.URL)
+			r.replace(t, soustest.Start(t).URL)
 			r.check(t, r.do(t, executable))
 		})
 	}
@@ -87,10 +89,13 @@ type run struct {
 }
 
 // replace prepares the replacement of the addresses that pages name.
-func (r *run) replace(t *testing.T, server, store string) {
+func (r *run) replace(t *testing.T, server string) {
 	t.Helper()
 	_, address, _ := strings.Cut(server, "://")
-	there := []string{"127.0.0.1:8080", address, "redis://127.0.0.1:6379", store}
+	there := []string{"127.0.0.1:8080", address}
+	if strings.Contains(script(r.page.blocks), storeURL) {
+		there = append(there, storeURL, storagetest.Redis(t).URL)
+	}
 	for _, port := range []string{"8081", "8082", "9090"} {
 		there = append(there, "127.0.0.1:"+port, freeAddress(t))
 	}

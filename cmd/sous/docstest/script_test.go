@@ -19,7 +19,7 @@ end() {
 	wait
 }
 trap end EXIT
-curl() { command curl --no-progress-meter --fail-with-body --max-time 30 "$@"; }
+curl() { command curl -s --fail-with-body --max-time 30 "$@"; }
 # await FILE LINES: until the file has that many lines.
 await() {
 	tries=0
