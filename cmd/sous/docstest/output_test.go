@@ -31,9 +31,9 @@ func matches(expected, output string) bool {
 
 // trimmed ends each line without spaces, and the text with one newline.
 func trimmed(text string) string {
-	lines := strings.Split(strings.TrimRight(text, " \n"), "\n")
+	lines := strings.Split(strings.TrimRight(text, " \r\n"), "\n")
 	for i, line := range lines {
-		lines[i] = strings.TrimRight(line, " ")
+		lines[i] = strings.TrimRight(line, " \r")
 	}
 	return strings.Join(lines, "\n") + "\n"
 }
