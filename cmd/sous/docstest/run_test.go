@@ -38,7 +38,7 @@ var skipReasons = map[string]struct {
 const storeURL = "redis://127.0.0.1:6379"
 
 // pageTimeout bounds the blocks of one page.
-const pageTimeout = time.Minute
+const pageTimeout = 2 * time.Minute
 
 // TestPages runs the commands of every page.
 func TestPages(t *testing.T) {
