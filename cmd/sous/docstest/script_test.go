@@ -20,10 +20,10 @@ end() {
 }
 trap end EXIT
 curl() { command curl -s --fail-with-body --max-time 30 "$@"; }
-# await FILE LINES: until the file has that many lines.
+# await FILE TEXT: until the file has a line with the text, for at most 10 seconds.
 await() {
 	tries=0
-	until [ "$(wc -l <"$1")" -ge "$2" ] || [ "$tries" -ge 200 ]; do sleep 0.05; tries=$((tries + 1)); done
+	until grep -qF -e "$2" "$1" || [ "$tries" -ge 200 ]; do sleep 0.05; tries=$((tries + 1)); done
 }
 `
 
@@ -40,7 +40,7 @@ func script(blocks []*block) string {
 		case b.language != "sh" || b.skip != "":
 		case b.inBack:
 			// exec, so that the id is that of the program.
-			fmt.Fprintf(&s, "( exec %s\n) >.background.%d 2>&1 &\npids=\"$pids $!\"\nawait .background.%d 1\n", strings.TrimSpace(b.code), i, i)
+			fmt.Fprintf(&s, "( exec %s\n) >.background.%d 2>&1 &\npids=\"$pids $!\"\nawait .background.%d ''\n", strings.TrimSpace(b.code), i, i)
 		case b.exit != 0:
 			// A subshell on the left of || would ignore set -e.
 			fmt.Fprintf(&s, "set +e\n( set -e\n%s)\ncode=$?\nset -e\n[ $code = %d ] || { echo \"exit code $code, want %d\"; exit 1; }\n", b.code, b.exit, b.exit)
@@ -50,20 +50,20 @@ func script(blocks []*block) string {
 	}
 	for i, b := range blocks {
 		if b.inBack && b.expected != nil {
-			fmt.Fprintf(&s, "await .background.%d %d\n", i, leastLines(b.expected.code))
+			fmt.Fprintf(&s, "await .background.%d '%s'\n", i, strings.ReplaceAll(lastText(b.expected.code), "'", `'\''`))
 		}
 	}
 	fmt.Fprintf(&s, "printf '\\n%s%d\\n'\n", mark, len(blocks))
 	return s.String()
 }
 
-// leastLines returns the number of lines that an expected output has at least.
-func leastLines(expected string) int {
-	n := 0
-	for line := range strings.Lines(expected) {
-		if strings.TrimSpace(line) != "…" {
-			n++
+// lastText returns the last text of an expected output, without the wildcards.
+func lastText(expected string) string {
+	parts := strings.FieldsFunc(expected, func(r rune) bool { return r == '…' || r == '\n' })
+	for i := len(parts) - 1; i >= 0; i-- {
+		if part := strings.TrimSpace(parts[i]); part != "" {
+			return part
 		}
 	}
-	return n
+	return ""
 }
