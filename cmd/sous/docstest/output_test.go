@@ -26,8 +26,11 @@ func matches(expected, output string) bool {
 		pattern.WriteString(`\n`)
 	}
 	pattern.WriteString(`\z`)
-	return regexp.MustCompile(pattern.String()).MatchString(trimmed(output))
+	return regexp.MustCompile(pattern.String()).MatchString(trimmed(remark.ReplaceAllString(output, "")))
 }
+
+// remark matches what a command prints on stderr if it takes longer than a second.
+var remark = regexp.MustCompile(`(?m)^[a-z]+ing .*…\n`)
 
 // trimmed ends each line without spaces, and the text with one newline.
 func trimmed(text string) string {
@@ -55,6 +58,8 @@ func TestMatches(t *testing.T) {
 		{"a\n…\n", "b\n", false},
 		{"a  b\n", "a b\n", false},
 		{"a\n", "a   \n\n", true},
+		{"a\nb\n", "a\ndeploying hello…\nb\n", true},
+		{"a\n", "deploying hello\na\n", false},
 	} {
 		if got := matches(tt.expected, tt.output); got != tt.want {
 			t.Errorf("matches(%q, %q) = %v, want %v", tt.expected, tt.output, got, tt.want)
