@@ -11,7 +11,8 @@
 //	```sh needs=npm          commands that need npm; without npm the page is skipped
 //	```sh skip=docker        commands that cannot run here, for a reason that skipReasons has
 //	```text                  directly after sh: the whole output of that block, stderr included
-//	```js title=a/b.js       a file that later blocks use; any language can have a title
+//	```js title=a/b.js       a file that later blocks use, in any language. Readers see no
+//	                         title, so the paragraph before names `a/b.js`
 //
 // Commands that a reader has run before, on another page, are in a comment that begins with
 // "<!-- sh" and ends with "-->", each on a line of its own.

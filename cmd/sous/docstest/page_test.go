@@ -97,6 +97,9 @@ func parse(source []byte) ([]*block, error) {
 			if err := b.configure(string(n.Info.Value(source))); err != nil {
 				return ast.WalkStop, fmt.Errorf("%d: %w", b.line, err)
 			}
+			if b.title != "" && !named(n, source, b.title) {
+				return ast.WalkStop, fmt.Errorf("%d: the paragraph before does not name `%s`, which readers do not see at the fence", b.line, b.title)
+			}
 			if before, is := n.PreviousSibling().(*ast.FencedCodeBlock); is && b.language == "text" && b.title == "" && string(before.Language(source)) == "sh" {
 				b.isOutput, blocks[len(blocks)-1].expected = true, b
 			}
@@ -105,6 +108,12 @@ func parse(source []byte) ([]*block, error) {
 		return ast.WalkContinue, nil
 	})
 	return blocks, err
+}
+
+// named reports whether the paragraph before a block has the name of its file.
+func named(n ast.Node, source []byte, title string) bool {
+	before := n.PreviousSibling()
+	return before != nil && before.Kind() == ast.KindParagraph && strings.Contains(string(before.Lines().Value(source)), "`"+title+"`")
 }
 
 // lineOf returns the line of the first line of code.
@@ -150,13 +159,13 @@ func (b *block) configure(info string) error {
 // TestParse checks the marks, and the blocks that a page may not have.
 func TestParse(t *testing.T) {
 	t.Parallel()
-	const good = "# T\n\n```sh exit=1\nfalse\n```\n\n```text\n…\n```\n\nText.\n\n```text\na diagram\n```\n\n```js title=a/b.js\n1\n```\n"
+	const good = "# T\n\n```sh exit=1\nfalse\n```\n\n```text\n…\n```\n\nText.\n\n```text\na diagram\n```\n\n`a/b.js`:\n\n```js title=a/b.js\n1\n```\n"
 	blocks, err := parse([]byte(good + "\n<!-- a comment -->\n\n<!-- sh\nhidden\n-->\n"))
 	if err != nil || len(blocks) != 5 {
 		t.Fatalf("parse = %d blocks, error %v, want 5 and none", len(blocks), err)
 	}
-	if b := blocks[4]; b.code != "hidden\n" || b.language != "sh" || b.line != 24 {
-		t.Errorf("the block of the comment is %+v, want sh, hidden, line 24", b)
+	if b := blocks[4]; b.code != "hidden\n" || b.language != "sh" || b.line != 26 {
+		t.Errorf("the block of the comment is %+v, want sh, hidden, line 26", b)
 	}
 	if b := blocks[0]; b.line != 4 || b.exit != 1 || b.expected != blocks[1] || b.code != "false\n" {
 		t.Errorf("the sh block is %+v, want line 4, exit 1 and its output", b)
@@ -170,6 +179,7 @@ func TestParse(t *testing.T) {
 		{"```sh skip=because\nx\n```\n", "skip=because"},
 		{"```sh skip\nx\n```\n", "skip: unknown mark"},
 		{"```sh exit=x\nx\n```\n", "want a number"},
+		{"In `c.js`:\n\n```js title=b.js\nx\n```\n", "does not name `b.js`"},
 		{"```js background\nx\n```\n", "only sh blocks"},
 		{"```js title=../x\nx\n```\n", "title=../x"},
 		{"```sh title=x\nx\n```\n", "run, not written"},
