@@ -19,7 +19,7 @@ STORE_SERVER ?=
 export CGO_ENABLED ?= 0
 export SOUS_TEST_STORE_SERVER := $(STORE_SERVER)
 
-.PHONY: all run build test test-packages test-platform test-redis test-npm bench test262 urlpattern compat lint fmt clean
+.PHONY: all run build test test-packages test-platform test-redis test-npm test-chromium bench test262 urlpattern compat lint fmt clean
 
 all: build
 
@@ -40,6 +40,10 @@ test-redis:
 test-npm:
 	./tools/need-npm.sh
 
+# For the site of the documentation.
+test-chromium:
+	./tools/need-chromium.sh
+
 # -race needs cgo for the test binaries; the sandbox children that they start are
 # built without it (see docs/sandbox.md).
 # The Lua interpreter of the embedded store is built without the race detector: the
@@ -51,7 +55,7 @@ RACE := -race -vet=off '-gcflags=github.com/yuin/gopher-lua/...=-race=false'
 test: test-packages
 	$(MAKE) test-platform
 
-test-packages: test-redis test-npm
+test-packages: test-redis test-npm test-chromium
 	CGO_ENABLED=1 $(GO) test $(RACE) -timeout 14m $$($(GO) list ./... | grep -v platformtest)
 
 test-platform: test-redis

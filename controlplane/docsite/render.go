@@ -49,8 +49,9 @@ var markdown = goldmark.New(
 	goldmark.WithRendererOptions(html.WithXHTML()),
 )
 
-// render returns the page of a file. known reports whether a file is a page of the site.
-func render(file string, source []byte, known func(file string) bool) (*page, error) {
+// render returns the page of a file. titleOf returns the title of another page of the site,
+// "" if the file is none.
+func render(file string, source []byte, titleOf func(file string) string) (*page, error) {
 	p := &page{file: file, path: pathOf(file)}
 	root := markdown.Parser().Parse(text.NewReader(source))
 	ids := map[string]int{}
@@ -62,7 +63,8 @@ func render(file string, source []byte, known func(file string) bool) (*page, er
 		case *ast.Heading:
 			p.addHeading(n, source, ids)
 		case *ast.Link:
-			n.Destination = []byte(siteLink(file, string(n.Destination), known))
+			nameLink(n, source, file, titleOf)
+			n.Destination = []byte(siteLink(file, string(n.Destination), func(f string) bool { return titleOf(f) != "" }))
 		}
 		return ast.WalkContinue, nil
 	})
@@ -165,6 +167,25 @@ func plainText(root ast.Node, source []byte) string {
 // README.
 func pathOf(file string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(file, ".md"), "README")
+}
+
+// nameLink replaces the text of a link that is the name of a page's file, which says little
+// outside of the repository, by the title of that page.
+func nameLink(n *ast.Link, source []byte, from string, titleOf func(string) string) {
+	target, _, _ := strings.Cut(string(n.Destination), "#")
+	if n.ChildCount() != 1 || plainText(n, source) != path.Base(target) {
+		return
+	}
+	if title := titleOf(path.Join(path.Dir(from), target)); title != "" {
+		n.RemoveChildren(n)
+		n.AppendChild(n, ast.NewString([]byte(title)))
+	}
+}
+
+// titleIn returns the title of a page's source.
+func titleIn(source []byte) string {
+	first, _, _ := bytes.Cut(source, []byte("\n"))
+	return strings.TrimPrefix(string(first), "# ")
 }
 
 // siteLink translates a link of the repository. Links between pages lose ".md" and stay

@@ -84,21 +84,24 @@ func build(pages fs.FS) (map[string]*document, func(path string) (*document, err
 
 // load renders the pages in the order of the menu.
 func load(pages fs.FS) ([]*page, error) {
-	known := func(file string) bool {
-		_, err := fs.Stat(pages, file)
-		return err == nil && path.Ext(file) == ".md"
+	titleOf := func(file string) string {
+		source, err := fs.ReadFile(pages, file)
+		if err != nil || path.Ext(file) != ".md" {
+			return ""
+		}
+		return titleIn(source)
 	}
 	var loaded []*page
 	for _, s := range menu {
 		for _, file := range s.files {
-			if !known(file) {
+			if titleOf(file) == "" {
 				continue
 			}
 			source, err := fs.ReadFile(pages, file)
 			if err != nil {
 				return nil, fmt.Errorf("docsite: %w", err)
 			}
-			p, err := render(file, source, known)
+			p, err := render(file, source, titleOf)
 			if err != nil {
 				return nil, err
 			}

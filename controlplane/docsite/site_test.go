@@ -141,7 +141,7 @@ func TestSiteLink(t *testing.T) {
 func TestHeadingsHaveTheIDsOfTheRepository(t *testing.T) {
 	t.Parallel()
 	const text = "# T\n\n## `cs.kv` and _more_: a, b\n\n## Same\n\n## Same\n\n<script>alert(1)</script>\n\n| a | b |\n|---|--:|\n| 1 | 2 |\n"
-	p, err := render("x.md", []byte(text), func(string) bool { return false })
+	p, err := render("x.md", []byte(text), func(string) string { return "" })
 	if err != nil {
 		t.Fatalf("render = %v, want no error", err)
 	}
@@ -155,6 +155,26 @@ func TestHeadingsHaveTheIDsOfTheRepository(t *testing.T) {
 	for _, bad := range []string{"<script", "style="} {
 		if strings.Contains(string(p.body), bad) {
 			t.Errorf("the page has %q, want it left out: %s", bad, p.body)
+		}
+	}
+}
+
+// The name of a file says little on the site; other texts of links stay.
+func TestLinksHaveTheTitlesOfPages(t *testing.T) {
+	t.Parallel()
+	site := built(t, fstest.MapFS{
+		"queue.md":             {Data: []byte("# Job queues\n\n[start.md](start.md#a), [README](README.md), [start](start.md), [go.mod](../go.mod)\n")},
+		"start.md":             {Data: []byte("# Start & go\n\n[no-raft.md](decisions/no-raft.md)\n")},
+		"README.md":            {Data: []byte("# Home\n")},
+		"decisions/no-raft.md": {Data: []byte("# No Raft\n\n[queue.md](../queue.md)\n")},
+	})
+	for at, want := range map[string]string{
+		"queue":             `<a href="start#a">Start &amp; go</a>, <a href="./">README</a>, <a href="start">start</a>, <a href="` + repository + `go.mod">go.mod</a>`,
+		"start":             `<a href="decisions/no-raft">No Raft</a>`,
+		"decisions/no-raft": `<a href="../queue">Job queues</a>`,
+	} {
+		if got := string(site.documents[at].raw); !strings.Contains(got, want) {
+			t.Errorf("/docs/%s = %s, want %s in it", at, got, want)
 		}
 	}
 }
