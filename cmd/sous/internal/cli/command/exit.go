@@ -236,6 +236,9 @@ func (f failure) text(interrupted bool) string {
 	if f.Code == api.CodeAuthnRequired {
 		b.WriteString("  give it in SOUS_KEY, or save it: sous profile set NAME --url URL --key-from-env (a profile's key goes to its own URL only)\n")
 	}
+	if f.Code == api.CodeAuthnInvalid {
+		b.WriteString("  the key comes from --key, SOUS_KEY or the profile in use (sous profile list); an administrator of this server makes another one: sous keys create NAME --role developer\n")
+	}
 	if f.Function != nil && f.Function.Stack != "" {
 		for line := range strings.Lines(f.Function.Stack) {
 			fmt.Fprintf(&b, "  %s\n", strings.TrimSpace(line))

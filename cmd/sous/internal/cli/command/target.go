@@ -55,7 +55,8 @@ type Target struct {
 	Namespace *client.Namespace
 
 	TenantName, NamespaceName string
-	HasKey                    bool // requests carry an API key
+	HasKey                    bool   // requests carry an API key
+	ProfileName               string // of the saved profile in use, "" for none
 }
 
 // Target returns the target that flags, environment and profile name. It calls no server, so
@@ -70,11 +71,16 @@ func (a *App) Target() (*Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := saved.Pick(cmp.Or(a.remote.profile, os.Getenv("SOUS_PROFILE")))
+	name := cmp.Or(a.remote.profile, os.Getenv("SOUS_PROFILE"))
+	p, err := saved.Pick(name)
 	if err != nil {
 		return nil, err
 	}
-	return openTarget(a.remote.over(p, os.Getenv))
+	t, err := openTarget(a.remote.over(p, os.Getenv))
+	if err == nil {
+		t.ProfileName = cmp.Or(name, saved.Current)
+	}
+	return t, err
 }
 
 // over returns p with flags, environment and defaults applied. A profile's key is sent to
