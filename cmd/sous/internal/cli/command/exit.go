@@ -137,6 +137,10 @@ func describe(err error) failure {
 	return f
 }
 
+// Hints returns what to do about an error of a call to a server, nil for an error without a
+// known remedy.
+func Hints(err error) []string { return describe(err).hints }
+
 // unreachableHints says what to do about a server that does not answer.
 func unreachableHints(err *client.UnreachableError) []string {
 	var unknown x509.UnknownAuthorityError
