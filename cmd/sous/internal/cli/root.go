@@ -7,7 +7,7 @@
 //	doctor.go   sous doctor      health.go   sous health
 //	profile.go  sous profile     version.go  sous version
 //	namespace.go  sous namespace  whoami.go  sous whoami
-//	open.go     sous open
+//	open.go     sous open        top.go      sous top
 //
 //	access      sous keys, secret, audit
 //	cadence     sous cadence
@@ -92,7 +92,7 @@ or cannot be reached, 3 the function failed.`,
 	root.SetVersionTemplate("sous {{.Version}}\n")
 	root.PersistentFlags().StringVarP(&a.Output, "output", "o", command.FormatText, "what to print: text or json")
 	own := commands{a}
-	root.AddCommand(own.devCommand(), own.serveCommand(), own.profileCommand(), own.doctorCommand(), own.healthCommand(), own.versionCommand(), own.namespaceCommand(), own.whoamiCommand(), own.openCommand())
+	root.AddCommand(own.devCommand(), own.serveCommand(), own.profileCommand(), own.doctorCommand(), own.healthCommand(), own.versionCommand(), own.namespaceCommand(), own.whoamiCommand(), own.openCommand(), own.topCommand())
 	for _, commands := range [][]*cobra.Command{
 		functions.Commands(a), jobs.Commands(a), documents.Commands(a), schedules.Commands(a), cadence.Commands(a), access.Commands(a),
 	} {
