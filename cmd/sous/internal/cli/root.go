@@ -91,6 +91,7 @@ or cannot be reached, 3 the function failed.`,
 	}
 	root.SetVersionTemplate("sous {{.Version}}\n")
 	root.PersistentFlags().StringVarP(&a.Output, "output", "o", command.FormatText, "what to print: text or json")
+	root.PersistentFlags().BoolVar(&a.Quiet, "quiet", false, "print neither notes nor progress on stderr")
 	own := commands{a}
 	root.AddCommand(own.devCommand(), own.serveCommand(), own.profileCommand(), own.doctorCommand(), own.healthCommand(), own.versionCommand(), own.namespaceCommand(), own.whoamiCommand(), own.openCommand(), own.topCommand())
 	for _, commands := range [][]*cobra.Command{

@@ -2,6 +2,7 @@ package command
 
 import (
 	"cmp"
+	"net/http"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -76,7 +77,7 @@ func (a *App) Target() (*Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := openTarget(a.remote.over(p, os.Getenv))
+	t, err := openTarget(a.remote.over(p, os.Getenv), meteredTransport{client.NewTransport(), &a.transfer})
 	if err == nil {
 		t.ProfileName = cmp.Or(name, saved.Current)
 	}
@@ -100,12 +101,13 @@ func (r remoteFlags) over(p Profile, getenv func(string) string) Profile {
 	return out
 }
 
-// openTarget returns the target of a profile whose fields are set.
-func openTarget(p Profile) (*Target, error) {
+// openTarget returns the target of a profile whose fields are set. Its requests are sent by
+// transport.
+func openTarget(p Profile, transport http.RoundTripper) (*Target, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
-	c, err := client.New(p.URL, client.Config{Key: p.Key, UserAgent: "sous/" + build.Version()})
+	c, err := client.New(p.URL, client.Config{Key: p.Key, UserAgent: "sous/" + build.Version(), Transport: transport})
 	if err != nil {
 		return nil, err
 	}
