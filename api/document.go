@@ -2,7 +2,6 @@ package api
 
 import (
 	"encoding/json"
-	"time"
 )
 
 // The error codes of the document storage, as its contract defines them. The REST API,
@@ -51,10 +50,10 @@ type Document struct {
 	Key          string          `json:"key"`
 	Revision     int64           `json:"revision"` // counts the key's writes, from 1
 	Value        json.RawMessage `json:"value,omitempty"`
-	Metadata     json.RawMessage `json:"metadata,omitempty"` // an object
-	TTLExpiresAt *time.Time      `json:"ttlExpiresAt"`       // null: it does not expire
-	CreatedAt    time.Time       `json:"createdAt"`
-	UpdatedAt    time.Time       `json:"updatedAt"`
+	Metadata     json.RawMessage `json:"metadata,omitempty"`              // an object
+	TTLExpiresAt *Moment         `json:"ttlExpiresAt" format:"date-time"` // null: it does not expire
+	CreatedAt    Moment          `json:"createdAt" format:"date-time"`
+	UpdatedAt    Moment          `json:"updatedAt" format:"date-time"`
 }
 
 // DocumentItem is a write of one document. IfRevision is the revision that the
@@ -141,9 +140,9 @@ type DocumentTransact struct {
 // DocumentResult is the result of one write of several. Revision is 0 if the key has no
 // document after it.
 type DocumentResult struct {
-	Key          string     `json:"key"`
-	Revision     int64      `json:"revision"`
-	TTLExpiresAt *time.Time `json:"ttlExpiresAt"`
+	Key          string  `json:"key"`
+	Revision     int64   `json:"revision"`
+	TTLExpiresAt *Moment `json:"ttlExpiresAt" format:"date-time"`
 }
 
 // DocumentResults is the answer of storage.bulkPut and storage.transact, in order.
@@ -170,11 +169,11 @@ type DocumentNamespace struct {
 // DocumentChange is an entry of a namespace's change feed. Ids increase; a crash can
 // leave a gap, or an entry for a change that was not made.
 type DocumentChange struct {
-	ID       int64     `json:"id"`
-	Op       string    `json:"op"` // put, delete, expire
-	Key      string    `json:"key"`
-	Revision int64     `json:"revision"` // of a put: the new one; else the last
-	At       time.Time `json:"at"`
+	ID       int64  `json:"id"`
+	Op       string `json:"op"` // put, delete, expire
+	Key      string `json:"key"`
+	Revision int64  `json:"revision"` // of a put: the new one; else the last
+	At       Moment `json:"at" format:"date-time"`
 }
 
 // Install is an owner of documents: a function (see FunctionInstall), or any id that
@@ -184,8 +183,8 @@ type Install struct {
 	Description string `json:"description,omitempty"`
 	// Functions lists the functions that may use the install, if their manifests ask
 	// for it: <namespace>/<function> or <namespace>/*.
-	Functions []string  `json:"functions,omitempty"`
-	CreatedAt time.Time `json:"createdAt,omitzero"` // zero if it is not registered
+	Functions []string `json:"functions,omitempty"`
+	CreatedAt Moment   `json:"createdAt,omitzero" format:"date-time"` // zero if it is not registered
 }
 
 // FunctionInstall returns the install of a function's own documents.

@@ -47,6 +47,7 @@ var accessRows = []row{
 	{route: "GET /docs/reference", roles: "-", reach: reachAll, path: "/docs/reference", body: "", action: ""},
 	{route: "GET /openapi.json", roles: "-", reach: reachAll, path: "/openapi.json", body: "", action: ""},
 	{route: "GET /v1/limits", roles: "*", reach: reachAll, path: "/v1/limits", body: "", action: ""},
+	{route: "GET /v1/whoami", roles: "*", reach: reachAll, path: "/v1/whoami", body: "", action: ""},
 
 	{route: "GET T", roles: "adoiv", reach: reachAll, path: "T", body: "", action: "cs:tenant:read"},
 	{route: "GET T/namespaces", roles: "adoiv", reach: reachAll, path: "T/namespaces", body: "", action: "cs:tenant:read"},

@@ -10,7 +10,10 @@ import (
 	"github.com/codesous/sous/controlplane/rest"
 )
 
-const pathLimits = "/v1/limits"
+const (
+	pathLimits = "/v1/limits"
+	pathWhoAmI = "/v1/whoami"
+)
 
 // readyTimeout bounds the ping of the store: probes must not pile up behind it.
 const readyTimeout = 2 * time.Second
@@ -22,10 +25,12 @@ type healthStatus struct {
 
 type limitsOutput struct{ Body Limits }
 
+type identityOutput struct{ Body api.Identity }
+
 // serviceEndpoints declares the routes that are about the server itself. The probes are
 // public and are answered even where the store does not answer; an orchestrator restarts
 // a process by healthz and routes requests by readyz.
-func (s *Server) serviceEndpoints() []rest.Endpoint {
+func (s *Server) serviceEndpoints(cfg *Config) []rest.Endpoint {
 	return []rest.Endpoint{
 		rest.Handle(rest.Route{
 			Method: http.MethodGet, Path: rest.PathHealthz, Action: access.Public, Extent: rest.NoNamespace,
@@ -40,6 +45,14 @@ func (s *Server) serviceEndpoints() []rest.Endpoint {
 			ID: "get-limits", Tag: "service", Summary: "List every limit in force",
 		}, func(context.Context, *struct{}) (*limitsOutput, error) {
 			return &limitsOutput{Body: limitsInForce()}, nil
+		}),
+		rest.Operation(rest.Route{
+			Method: http.MethodGet, Path: pathWhoAmI, Action: access.AnyKey, Extent: rest.NoNamespace,
+			ID: "whoami", Tag: "service", Summary: "Describe the key of the request, and the server that answers",
+		}, func(ctx context.Context, _ *struct{}) (*identityOutput, error) {
+			out := &identityOutput{Body: rest.CallerOf(ctx).Identity()}
+			out.Body.ServerVersion, out.Body.ServerTimeMS = cfg.Version, cfg.Clock().UnixMilli()
+			return out, nil
 		}),
 	}
 }

@@ -187,7 +187,7 @@ func (s *Server) endpoints(ctx context.Context, engine Engine, broker *queue.Bro
 		return nil, err
 	}
 	waits := rest.NewWaits(cfg.MaxWaits)
-	all := s.serviceEndpoints()
+	all := s.serviceEndpoints(cfg)
 	for _, resource := range []interface{ Endpoints() []rest.Endpoint }{
 		functions.New(s.store, engine, cfg.Clock, cfg.FollowInterval, waits),
 		jobs.New(broker, taskService, engine, waits, cfg.Logger),

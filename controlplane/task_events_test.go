@@ -110,7 +110,8 @@ func TestTasksOfATypeAreFollowed(t *testing.T) {
 	}
 	got, cursor := page("", "", 1)
 	rest, cursor := page("", cursor, 0)
-	if got = append(got, rest...); len(got) != 3 {
+	got = append(got, rest...)
+	if len(got) != 3 {
 		t.Errorf("events of the type: got %q, want 3", got)
 	}
 	if none, again := page("", cursor, 0); len(none) != 0 || again != cursor {

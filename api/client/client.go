@@ -37,7 +37,7 @@ func (c Config) withDefaults() Config {
 		c.UserAgent = defaultUserAgent
 	}
 	if c.Transport == nil {
-		c.Transport = newTransport()
+		c.Transport = NewTransport()
 	}
 	if c.MaxAttempts == 0 {
 		c.MaxAttempts = defaultMaxAttempts
@@ -48,7 +48,9 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-func newTransport() *http.Transport {
+// NewTransport returns the transport of a client whose Config names none, for a caller that
+// wraps it.
+func NewTransport() *http.Transport {
 	return &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
 		DialContext:         (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext,

@@ -57,6 +57,7 @@ func TestScripts(t *testing.T) {
 			}
 			e.Setenv("PATH", bin+string(os.PathListSeparator)+e.Getenv("PATH"))
 			e.Setenv("XDG_CONFIG_HOME", filepath.Join(e.WorkDir, ".config"))
+			e.Setenv("XDG_STATE_HOME", filepath.Join(e.WorkDir, ".state"))
 			e.Setenv("TZ", "UTC")
 			e.Setenv("REDIS_URL", redis.URL)
 			e.Setenv("VOLATILE_URL", volatile.URL)

@@ -33,6 +33,7 @@ type Caller struct {
 	// tenant's.
 	Namespace string
 
+	name      string // of the key
 	roles     []string
 	expiresMS int64     // Unix milliseconds, checked at each use; 0 is never
 	digest    keyDigest // of the key, for Recheck
@@ -55,6 +56,18 @@ func Unknown() *Caller { return &Caller{Namespace: "-"} }
 // Principal returns the caller as functions see it: the id of its key, never the key. The
 // slice of roles is shared and must not be changed.
 func (c *Caller) Principal() api.Principal { return api.Principal{Sub: c.Sub, Roles: c.roles} }
+
+// Identity describes c, without the parts about the server.
+func (c *Caller) Identity() api.Identity {
+	id := api.Identity{
+		Auth: api.AuthKeys, KeyID: c.Sub, Name: c.name, Tenant: c.Tenant, Namespace: c.Namespace,
+		Roles: c.roles, ExpiresAtMS: c.expiresMS,
+	}
+	if c.local {
+		id.Auth, id.KeyID = api.AuthOff, ""
+	}
+	return id
+}
 
 // Access returns the access to functions of a caller that may invoke. Where callers can be
 // told apart, a version's own list of roles applies on top (AccessGranted).

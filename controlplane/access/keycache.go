@@ -149,7 +149,7 @@ func (c *keyCache) load(ctx context.Context, digest keyDigest) (*knownKey, error
 	}
 	return &knownKey{
 		caller: &Caller{
-			Sub: k.ID, Tenant: k.Tenant, Namespace: k.Namespace, roles: k.Roles, expiresMS: k.ExpiresAtMS, digest: digest,
+			Sub: k.ID, name: k.Name, Tenant: k.Tenant, Namespace: k.Namespace, roles: k.Roles, expiresMS: k.ExpiresAtMS, digest: digest,
 		},
 		readAt: begin,
 	}, nil

@@ -98,7 +98,7 @@ func (p *Pool) Acquire(ctx context.Context, prog *Program) (*Sandbox, error) {
 // without ending one. Errors: those of Acquire but CodeCapacityLimit.
 func (p *Pool) Warm(ctx context.Context, prog *Program) error {
 	p.mu.Lock()
-	if p.closed || p.families[prog.Key] != nil || p.starved() || !p.fits(budgetBytes(prog.MemoryMB)) {
+	if p.closed || p.families[prog.Key] != nil || p.starved() || !p.fits(BudgetBytes(prog.MemoryMB)) {
 		p.mu.Unlock()
 		return nil
 	}
@@ -129,7 +129,7 @@ func (p *Pool) Room(key string, memoryMB int) int {
 		return len(p.idle[key])
 	}
 	byProcesses := p.cfg.MaxProcesses - (p.assigned - p.idleOrder.Len())
-	byMemory := (p.cfg.MemoryBudgetBytes - (p.reserved - p.idleBytes)) / budgetBytes(memoryMB)
+	byMemory := (p.cfg.MemoryBudgetBytes - (p.reserved - p.idleBytes)) / BudgetBytes(memoryMB)
 	return max(0, min(byProcesses, int(byMemory)))
 }
 
@@ -169,7 +169,7 @@ func (p *Pool) reserve(ctx context.Context, prog *Program) (*Sandbox, error) {
 		p.mu.Unlock()
 		return nil, errClosed()
 	}
-	if need := budgetBytes(prog.MemoryMB); need > p.cfg.MemoryBudgetBytes {
+	if need := BudgetBytes(prog.MemoryMB); need > p.cfg.MemoryBudgetBytes {
 		p.counts.Refused++
 		p.mu.Unlock()
 		return nil, api.Errorf(api.CodeCapacityLimit,
@@ -251,7 +251,7 @@ func (p *Pool) take(prog *Program) *Sandbox {
 		p.counts.Warm++
 		return s
 	}
-	need := budgetBytes(prog.MemoryMB)
+	need := BudgetBytes(prog.MemoryMB)
 	busy := p.assigned - p.idleOrder.Len()
 	if busy+1 > p.cfg.MaxProcesses || p.reserved-p.idleBytes+need > p.cfg.MemoryBudgetBytes {
 		return nil
@@ -267,7 +267,7 @@ func (p *Pool) take(prog *Program) *Sandbox {
 // start returns a sandbox without a child, for which there is room. The caller holds p.mu, and
 // fills it.
 func (p *Pool) start(prog *Program) *Sandbox {
-	s := &Sandbox{pool: p, prog: prog, key: prog.Key, memory: budgetBytes(prog.MemoryMB), cold: true}
+	s := &Sandbox{pool: p, prog: prog, key: prog.Key, memory: BudgetBytes(prog.MemoryMB), cold: true}
 	p.join(s)
 	return s
 }

@@ -82,17 +82,21 @@ func (c Config) withDefaults() (Config, error) {
 	setDefault(&c.LoadTimeout, defaultLoadTimeout)
 	setDefault(&c.ScriptCacheBytes, defaultScriptBytes)
 	if c.MemoryBudgetBytes == 0 {
-		memory, err := hostMemory()
+		memory, err := HostMemory()
 		if err != nil {
 			return c, fmt.Errorf("sandbox: this host's memory: %w", err)
 		}
-		c.MemoryBudgetBytes = max(memory/2, minimumBudgetBytes)
+		c.MemoryBudgetBytes = DefaultBudget(memory)
 	}
 	if c.Logger == nil {
 		c.Logger = zap.NewNop()
 	}
 	return c, nil
 }
+
+// DefaultBudget returns the default of Config.MemoryBudgetBytes on a host with so much memory,
+// in bytes.
+func DefaultBudget(memory int64) int64 { return max(memory/2, minimumBudgetBytes) }
 
 // setDefault sets a field that has its zero value.
 func setDefault[T comparable](field *T, value T) {

@@ -59,12 +59,12 @@ func (p *process) inspect() []Layer {
 	var limit unix.Rlimit
 	limitErr := unix.Prlimit(p.pid, unix.RLIMIT_AS, nil, &limit)
 	return []Layer{
-		{"user namespace", ownNamespace(p.pid, "user"), p.isolation.String()},
-		{"network namespace", ownNamespace(p.pid, "net"), "no network but an unused loopback"},
+		{layerUserNamespace, ownNamespace(p.pid, "user"), p.isolation.String()},
+		{layerNetworkNamespace, ownNamespace(p.pid, "net"), "no network but an unused loopback"},
 		{"no capabilities", status["CapEff"] != "" && strings.Trim(status["CapEff"], "0") == "", "CapEff " + status["CapEff"]},
 		{"no new privileges", status["NoNewPrivs"] == "1" && claims(wire.LayerNoNewPrivs), "no_new_privs"},
 		{"system call filter", status["Seccomp"] == "2" && claims(wire.LayerSeccomp), "seccomp, all threads; tried by the child"},
-		{"no files", claims(wire.LayerLandlock), "Landlock without rules; tried by the child"},
+		{layerFiles, claims(wire.LayerLandlock), "Landlock without rules; tried by the child"},
 		{"resource limits", claims(wire.LayerRlimits), "file size 0, core 0, descriptors 16, locked memory 0, threads " + p.threadLimit()},
 		{"memory limit", limitErr == nil && limit.Cur == p.limit, fmt.Sprintf("address space %d MB until it is assigned", limit.Cur>>20)},
 		p.descriptors(),

@@ -13,9 +13,9 @@ import (
 
 const megabyte = 1 << 20
 
-// budgetBytes returns the share of the pool's budget of one child with a limit of memoryMB:
+// BudgetBytes returns the share of the pool's budget of one child with a limit of memoryMB:
 // 2.2 times the limit, for garbage that is not collected yet and the process itself.
-func budgetBytes(memoryMB int) int64 { return int64(memoryMB) * megabyte * 22 / 10 }
+func BudgetBytes(memoryMB int) int64 { return int64(memoryMB) * megabyte * 22 / 10 }
 
 // compileRoom is the address space that a child may add while it reads and compiles source,
 // before it has a limit of its own.
@@ -35,10 +35,10 @@ func addressSpaceLimit(mapped uint64, memoryMB int) uint64 {
 	return mapped + heap + 48*megabyte
 }
 
-// hostMemory returns the memory that this process may count on, in bytes: the host's, or
+// HostMemory returns the memory that this process may count on, in bytes: the host's, or
 // its container's limit if that is less. Of the cgroup file system only the root is read,
 // which shows a container its own limit.
-func hostMemory() (int64, error) {
+func HostMemory() (int64, error) {
 	var info unix.Sysinfo_t
 	if err := unix.Sysinfo(&info); err != nil {
 		return 0, err

@@ -172,7 +172,7 @@ func TestProcessesAreCountedByState(t *testing.T) {
 	if is("starting") != 0 || is("busy") != 1 || is("warm") != 0 {
 		t.Errorf("at work: %g starting, %g busy, %g warm", is("starting"), is("busy"), is("warm"))
 	}
-	if got := metricstest.Value(t, reg, "sous_sandbox_memory_reserved_bytes"); got != float64(budgetBytes(64)) {
+	if got := metricstest.Value(t, reg, "sous_sandbox_memory_reserved_bytes"); got != float64(BudgetBytes(64)) {
 		t.Errorf("%g bytes are reserved", got)
 	}
 	p.Release(s)

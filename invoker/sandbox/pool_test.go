@@ -93,7 +93,7 @@ func TestEvictionTakesTheLeastRecentlyUsed(t *testing.T) {
 	t.Parallel()
 	for name, bound := range map[string]func(*Config){
 		"by count":  places(3),
-		"by memory": func(c *Config) { c.MemoryBudgetBytes, c.Spares = 3*budgetBytes(64), -1 },
+		"by memory": func(c *Config) { c.MemoryBudgetBytes, c.Spares = 3*BudgetBytes(64), -1 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -116,8 +116,8 @@ func TestEvictionTakesTheLeastRecentlyUsed(t *testing.T) {
 				}
 				defer p.Release(s)
 			}
-			if s := p.Stats(); s.Evicted != 1 || s.Busy != 3 || s.ReservedBytes != 3*budgetBytes(64) {
-				t.Errorf("got %d evicted, %d busy, %d bytes reserved, want 1, 3 and %d", s.Evicted, s.Busy, s.ReservedBytes, 3*budgetBytes(64))
+			if s := p.Stats(); s.Evicted != 1 || s.Busy != 3 || s.ReservedBytes != 3*BudgetBytes(64) {
+				t.Errorf("got %d evicted, %d busy, %d bytes reserved, want 1, 3 and %d", s.Evicted, s.Busy, s.ReservedBytes, 3*BudgetBytes(64))
 			}
 		})
 	}
@@ -128,7 +128,7 @@ func TestEvictionTakesTheLeastRecentlyUsed(t *testing.T) {
 func TestNothingIsEvictedInVain(t *testing.T) {
 	t.Parallel()
 	p := newPool(t, fakeChild(t), func(c *Config) {
-		c.MemoryBudgetBytes, c.Spares, c.AcquireTimeout = 3*budgetBytes(64), -1, 20*time.Millisecond
+		c.MemoryBudgetBytes, c.Spares, c.AcquireTimeout = 3*BudgetBytes(64), -1, 20*time.Millisecond
 	})
 	busy, idle := acquire(t, p, fakeProgram("busy", "")), acquire(t, p, fakeProgram("idle", ""))
 	p.Release(idle)
@@ -149,7 +149,7 @@ func TestNothingIsEvictedInVain(t *testing.T) {
 
 func TestTooLargeForTheBudget(t *testing.T) {
 	t.Parallel()
-	p := newPool(t, fakeChild(t), func(c *Config) { c.MemoryBudgetBytes, c.AcquireTimeout = budgetBytes(64), time.Hour })
+	p := newPool(t, fakeChild(t), func(c *Config) { c.MemoryBudgetBytes, c.AcquireTimeout = BudgetBytes(64), time.Hour })
 	prog := fakeProgram("large", "")
 	prog.MemoryMB = 65
 	if _, err := p.Acquire(t.Context(), prog); api.ErrorCode(err) != api.CodeCapacityLimit {
@@ -231,7 +231,7 @@ func TestWaitersAreServedInOrder(t *testing.T) {
 func TestSmallDoesNotPassLarge(t *testing.T) {
 	t.Parallel()
 	p := newPool(t, fakeChild(t), func(c *Config) {
-		c.MemoryBudgetBytes, c.Spares, c.AcquireTimeout = 3*budgetBytes(64), -1, time.Minute
+		c.MemoryBudgetBytes, c.Spares, c.AcquireTimeout = 3*BudgetBytes(64), -1, time.Minute
 	})
 	held := acquire(t, p, fakeProgram("held", ""))
 	large := fakeProgram("large", "")

@@ -39,7 +39,7 @@ func TestTheFeedOfDocuments(t *testing.T) {
 		d.mustWrite(put("a", "2"))
 		d.now += 5
 		d.mustWrite(remove("a"), remove("b"))
-		at := func(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
+		at := api.NewMoment
 		all := []api.DocumentChange{
 			{ID: 1, Op: "put", Key: "a", Revision: 1, At: at(1_000_000)},
 			{ID: 2, Op: "put", Key: "b", Revision: 1, At: at(1_000_000)},

@@ -77,7 +77,7 @@ func (s *Service) RegisterInstall(ctx context.Context, tenant string, install ap
 	if err := install.Validate(); err != nil {
 		return nil, err
 	}
-	install.CreatedAt = s.clock().UTC()
+	install.CreatedAt = api.NewMoment(s.now())
 	kept, err := s.store.RegisterInstall(ctx, tenant, install)
 	if err != nil {
 		return nil, Failure(err)

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
@@ -188,12 +187,12 @@ func TestInstalls(t *testing.T) {
 		if _, err := d.GetInstall(ctx, tenant, "shop"); api.ErrorCode(err) != api.CodeDocumentNotFound {
 			t.Errorf("GetInstall: got %v; want CodeDocumentNotFound", err)
 		}
-		made := time.UnixMilli(1_000).UTC()
+		made := api.NewMoment(1_000)
 		if _, err := d.RegisterInstall(ctx, tenant, api.Install{Install: "shop", CreatedAt: made}); err != nil {
 			t.Fatalf("RegisterInstall: %v", err)
 		}
 		want := &api.Install{Install: "shop", Description: "of tests", CreatedAt: made}
-		got, err := d.RegisterInstall(ctx, tenant, api.Install{Install: "shop", Description: "of tests", CreatedAt: made.Add(time.Hour)})
+		got, err := d.RegisterInstall(ctx, tenant, api.Install{Install: "shop", Description: "of tests", CreatedAt: api.NewMoment(3_600_000)})
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
 			t.Errorf("got error %v, difference (-want +got):\n%s", err, diff)
 		}

@@ -3,7 +3,6 @@ package documents
 import (
 	"context"
 	"strings"
-	"time"
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/storage"
@@ -67,6 +66,6 @@ func changeOf(entry storage.StreamEntry) api.DocumentChange {
 	number, _, _ := strings.Cut(entry.ID, "-")
 	return api.DocumentChange{
 		ID: replyInt(number), Op: entry.Fields["op"], Key: entry.Fields["key"], Revision: replyInt(entry.Fields["rev"]),
-		At: time.UnixMilli(replyInt(entry.Fields["at"])).UTC(),
+		At: api.NewMoment(replyInt(entry.Fields["at"])),
 	}
 }

@@ -147,18 +147,18 @@ var codes = map[api.Code]api.Code{
 }
 
 // moment converts milliseconds to a time; 0 is nil.
-func moment(ms int64) *time.Time {
+func moment(ms int64) *api.Moment {
 	if ms == 0 {
 		return nil
 	}
-	t := time.UnixMilli(ms).UTC()
-	return &t
+	m := api.NewMoment(ms)
+	return &m
 }
 
 // document converts a record to its form in the API, without metadata and value.
 func document(p storage.DocumentPath, d *Record) api.Document {
 	return api.Document{
 		Namespace: p.Namespace, Key: d.Key, Revision: d.Revision, TTLExpiresAt: moment(d.ExpiresAtMS),
-		CreatedAt: time.UnixMilli(d.CreatedAtMS).UTC(), UpdatedAt: time.UnixMilli(d.UpdatedAtMS).UTC(),
+		CreatedAt: api.NewMoment(d.CreatedAtMS), UpdatedAt: api.NewMoment(d.UpdatedAtMS),
 	}
 }

@@ -1,11 +1,7 @@
 package cli
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -14,17 +10,14 @@ import (
 
 	"github.com/codesous/sous/cmd/sous/internal/cli/command"
 	"github.com/codesous/sous/cmd/sous/internal/server"
-	"github.com/codesous/sous/invoker/sandbox"
-	"github.com/codesous/sous/storage"
-	"github.com/codesous/sous/storage/examine"
 )
 
 // The verdicts of a check.
 const (
-	verdictOK   = "ok"
-	verdictOff  = "off"  // a layer that this host does not offer; the others hold
-	verdictWarn = "warn" // a risk, or a setting that could not be read
-	verdictFail = "fail" // functions cannot run, accepted work can be lost, or a named server or store does not answer
+	verdictOK   = server.LevelOK
+	verdictOff  = server.LevelOff  // something that this host or the settings do not offer; the rest holds
+	verdictWarn = server.LevelWarn // a risk, or a setting that could not be read
+	verdictFail = server.LevelFail // functions cannot run, accepted work can be lost, or a named server or store does not answer
 )
 
 // checkup is one line of the output of sous doctor.
@@ -32,152 +25,120 @@ type checkup struct {
 	Name    string `json:"name"`
 	Verdict string `json:"verdict"`
 	Detail  string `json:"detail"`
+	Mend    string `json:"mend,omitempty"` // the command or the setting that mends it
+
+	remote bool // a failure is one of the server or of the store
 }
 
 // doctorTimeout bounds each check that waits for another process.
 const doctorTimeout = 10 * time.Second
 
 // doctorCommand returns sous doctor. All checks run and are printed, also after one failed.
-// The error of the sandbox comes first: without sandboxes nothing else matters, and its exit
-// code is 1, while the server and the store are 2.
 func (a commands) doctorCommand() *cobra.Command {
-	var store string
+	var o server.PreflightOptions
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Check this machine, a server and a store",
-		Long: `Check this machine, a server and a store.
+		Short: "Check this machine, a server and a store, and print remedies",
+		Long: `Check this machine, a server and a store, and print remedies.
 
-It starts a sandbox and reports which of its layers are active on this machine (an
-inactive layer is one defence less, not an error), asks the server for its readiness,
-and examines the store that --store or SOUS_STORE names: its version, its settings
-(docs/storage.md, Supported servers) and its clock. A verdict of warn is a risk, or a
-setting that could not be read. The exit code is 1 if a check fails, 2 if only checks
-of the server or of the store fail.`,
+On this machine it starts a sandbox and reports which of its layers are active (an inactive
+layer is one defence less, not an error), and examines the settings that a server started
+in this folder would have: the address, the limit of open files, the memory, the data
+folder, the key file of secrets and the certificate.
+
+It asks the server that --url, SOUS_URL or the profile names for its readiness, its version
+and its clock, and whether it accepts the API key. It examines the store that --store,
+SOUS_STORE or the settings name: its version, its settings (docs/storage.md, Supported
+servers), its clock and whether it has an API key.
+
+A verdict of warn is a risk, or a setting that could not be read. Below a line that is
+not ok stands what mends it. The exit code is 1 if a check of this machine or of the key
+fails, 2 if only checks of the server or of the store fail.`,
+		Example: `  sous doctor
+  sous doctor --store redis://127.0.0.1:6666 --listen :8080
+  sous doctor --url https://sous.example.com -o json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			checks, sandboxErr := checkSandbox(cmd.Context())
-			served, remoteErr := a.checkServer(cmd.Context())
-			checks = append(checks, served)
-			if url := server.StoreURL(store); url != "" {
-				found, err := checkStore(cmd.Context(), url)
-				checks, remoteErr = append(checks, found...), errors.Join(remoteErr, err)
-			}
-			checks = append(checks, checkConfig())
-			err := command.PrintList(a.App, checks, []string{"CHECK", "VERDICT", "DETAIL"}, func(c checkup) []string {
-				return []string{c.Name, c.Verdict, c.Detail}
+			var checks []checkup
+			_ = a.Working("examining", func() error { // every failure is a check
+				checks = a.examine(cmd.Context(), o)
+				return nil
 			})
-			if err != nil {
+			if err := a.printCheckups(checks); err != nil {
 				return err
 			}
-			if sandboxErr != nil {
-				return sandboxErr
-			}
-			return remoteErr
+			return failedCheckups(checks)
 		},
 	}
 	a.RegisterRemote(cmd.Flags())
-	cmd.Flags().StringVar(&store, "store", "", "examine this store too (SOUS_STORE): "+server.StoreHelp)
+	cmd.Flags().StringVar(&o.Store, "store", "", "examine this store (SOUS_STORE, or the setting of that name): "+server.StoreHelp)
+	cmd.Flags().StringVar(&o.Config, "config", "", "YAML file of settings (SOUS_CONFIG; default ./sous.yaml where it exists)")
+	cmd.Flags().StringVar(&o.Listen, "listen", "", "the address that a server is to have (SOUS_LISTEN, or the setting of that name)")
+	cmd.Flags().StringVar(&o.DataDir, "data-dir", "", "the folder of the embedded store of sous dev (SOUS_DATA_DIR, or the setting of that name)")
 	return cmd
 }
 
-// checkSandbox starts a sandbox and reports the layers that confine it.
-func checkSandbox(ctx context.Context) ([]checkup, error) {
-	ctx, cancel := context.WithTimeout(ctx, doctorTimeout)
-	defer cancel()
-	executable, closeExecutable, err := server.SandboxExecutable()
-	if err != nil {
-		return []checkup{{"sandbox", verdictFail, err.Error()}}, err
-	}
-	layers, err := sandbox.Doctor(ctx, sandbox.Config{Executable: executable})
-	err = errors.Join(err, closeExecutable())
-	if err != nil {
-		return []checkup{{"sandbox", verdictFail, err.Error()}}, fmt.Errorf("sandbox: %w", err)
-	}
-	out := []checkup{{"sandbox", verdictOK, "a child starts and answers"}}
-	for _, l := range layers {
-		verdict := verdictOff
-		if l.Active {
-			verdict = verdictOK
-		}
-		out = append(out, checkup{"sandbox: " + l.Name, verdict, l.Detail})
-	}
-	return out, nil
-}
-
-// checkServer asks the target for its readiness. A missing server at the default address
-// is no failure unless the user named that address: doctor is also run before there is one.
-func (a commands) checkServer(ctx context.Context) (checkup, error) {
-	ctx, cancel := context.WithTimeout(ctx, doctorTimeout)
-	defer cancel()
-	t, err := a.Target()
-	if err != nil {
-		return checkup{"server", verdictFail, err.Error()}, err
-	}
-	err = t.Client.Ready(ctx)
-	switch {
-	case err == nil:
-		return checkup{"server", verdictOK, t.Client.URL() + " is ready"}, nil
-	case t.Client.URL() == command.DefaultURL && !a.NamesServer():
-		return checkup{"server", verdictOff, err.Error() + " (sous dev starts one)"}, nil
-	}
-	return checkup{"server", verdictFail, err.Error()}, err
-}
-
-// checkStore connects to the store and examines it. It writes nothing. It returns the checks
-// so far beside an error; findings of examine.LevelFailure together are one error.
-func checkStore(ctx context.Context, url string) (checks []checkup, err error) {
-	ctx, cancel := context.WithTimeout(ctx, doctorTimeout)
-	defer cancel()
-	begin := time.Now()
-	s, err := storage.Open(ctx, storage.Config{URL: url}) // Open pings the server
-	if err != nil {
-		return []checkup{{"store", verdictFail, err.Error()}}, err
-	}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	detail := fmt.Sprintf("answers, first contact took %s", time.Since(begin).Round(time.Microsecond))
-	checks = []checkup{{"store", verdictOK, detail}}
-	report, err := examine.Servers(ctx, s)
-	if err != nil {
-		return append(checks, checkup{"store: settings", verdictFail, err.Error()}), err
-	}
+// failedCheckups returns nil if no check failed. Else its error names them: an error of the
+// user if one concerns this machine, one of the server otherwise.
+func failedCheckups(checks []checkup) error {
 	var failed []string
-	for _, f := range report.Findings {
-		c := storeCheckup(f)
-		if c.Verdict == verdictFail {
-			failed = append(failed, f.Name)
+	local := false
+	for _, c := range checks {
+		if c.Verdict != verdictFail {
+			continue
 		}
-		checks = append(checks, c)
+		failed = append(failed, c.Name)
+		local = local || !c.remote
 	}
-	if len(failed) > 0 {
-		return checks, command.ServerFailure(fmt.Errorf("the store does not meet the requirements of docs/storage.md: %s", strings.Join(slices.Compact(failed), ", ")))
+	if len(failed) == 0 {
+		return nil
 	}
-	return checks, nil
+	failed = slices.Compact(failed)
+	err := fmt.Errorf("%s failed: %s", command.Plural(len(failed), "check"), strings.Join(failed, ", "))
+	if local {
+		return err
+	}
+	return command.ServerFailure(err)
 }
 
-// storeCheckup returns the line of a finding.
-func storeCheckup(f examine.Finding) checkup {
-	verdict := map[examine.Level]string{
-		examine.LevelOK: verdictOK, examine.LevelWarning: verdictWarn, examine.LevelFailure: verdictFail,
-	}[f.Level]
-	detail := f.Text
-	if f.Server != "" {
-		detail = f.Server + ": " + detail
+// printCheckups prints a line for each check, and below it what mends it.
+func (a commands) printCheckups(checks []checkup) error {
+	if a.Output == command.FormatJSON {
+		return a.Print(command.List[checkup]{Items: checks}, "")
 	}
-	if f.Remedy != "" {
-		detail += "; " + f.Remedy
+	rows := make([][]string, 0, len(checks))
+	for _, c := range checks {
+		rows = append(rows, []string{c.Name, c.Verdict, c.Detail})
 	}
-	return checkup{"store: " + f.Name, verdict, detail}
+	lines := strings.SplitAfter(command.Table([]string{"CHECK", "VERDICT", "DETAIL"}, rows), "\n")
+	column := strings.Index(lines[0], "VERDICT") // names of checks are ASCII
+	var b strings.Builder
+	b.WriteString(lines[0])
+	for i, c := range checks {
+		line := lines[i+1]
+		end := column + len(c.Verdict)
+		b.WriteString(line[:column] + a.Paint(verdictColors[c.Verdict], c.Verdict) + line[end:])
+		if c.Mend != "" {
+			b.WriteString("  to mend it: " + command.Printable(c.Mend) + "\n")
+		}
+	}
+	return a.Print(nil, b.String())
 }
 
-// checkConfig reports the configuration file that a server would read in this folder. It does
-// not read the file: sous serve refuses a bad one when it starts.
-func checkConfig() checkup {
-	path, named := server.ConfigFile("")
-	if _, err := os.Stat(path); err != nil && !named {
-		return checkup{"configuration", verdictOff, "no " + path + " here, SOUS_CONFIG is not set: flags and variables only"}
+var verdictColors = map[string]command.Color{
+	verdictOK: command.Green, verdictOff: command.Gray, verdictWarn: command.Yellow, verdictFail: command.Red,
+}
+
+// errorText returns the text of an error as a cell of a table, of one line.
+func errorText(err error) string {
+	text, _, _ := strings.Cut(command.ErrorText(err), "\n")
+	return text
+}
+
+// mendOf returns what to do about an error of a call.
+func mendOf(err error, otherwise string) string {
+	if hints := command.Hints(err); len(hints) > 0 {
+		return strings.Join(hints, "; ")
 	}
-	if abs, err := filepath.Abs(path); err == nil {
-		path = abs
-	}
-	return checkup{"configuration", verdictOK, path}
+	return otherwise
 }

@@ -6,7 +6,8 @@
 //	serve.go    sous serve       dev.go      sous dev
 //	doctor.go   sous doctor      health.go   sous health
 //	profile.go  sous profile     version.go  sous version
-//	namespace.go  sous namespace
+//	namespace.go  sous namespace  whoami.go  sous whoami
+//	open.go     sous open        top.go      sous top
 //
 //	access      sous keys, secret, audit
 //	activations  sous activation, tail, fn logs
@@ -92,8 +93,9 @@ or cannot be reached, 3 the function failed.`,
 	}
 	root.SetVersionTemplate("sous {{.Version}}\n")
 	root.PersistentFlags().StringVarP(&a.Output, "output", "o", command.FormatText, "what to print: text or json")
+	root.PersistentFlags().BoolVar(&a.Quiet, "quiet", false, "print neither notes nor progress on stderr")
 	own := commands{a}
-	root.AddCommand(own.devCommand(), own.serveCommand(), own.profileCommand(), own.doctorCommand(), own.healthCommand(), own.versionCommand(), own.namespaceCommand())
+	root.AddCommand(own.devCommand(), own.serveCommand(), own.profileCommand(), own.doctorCommand(), own.healthCommand(), own.versionCommand(), own.namespaceCommand(), own.whoamiCommand(), own.openCommand(), own.topCommand())
 	for _, commands := range [][]*cobra.Command{
 		functions.Commands(a), activations.Commands(a), jobs.Commands(a), documents.Commands(a), schedules.Commands(a), cadence.Commands(a), access.Commands(a),
 	} {

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/cmd/sous/internal/cli/command"
 	"github.com/codesous/sous/cmd/sous/internal/server"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/access"
@@ -83,7 +84,11 @@ store itself and for all tenants, with the key file of --secrets-key-file.`,
 			}
 			var sum api.RewrapReport
 			for cursor := ""; ; cursor = *sum.NextCursor {
-				report, err := t.Tenant.RewrapSecrets(cmd.Context(), cursor)
+				var report api.RewrapReport
+				err := a.Working("resealing", func() (err error) {
+					report, err = t.Tenant.RewrapSecrets(cmd.Context(), cursor)
+					return err
+				})
 				if err != nil {
 					return err
 				}
@@ -111,12 +116,12 @@ func add(sum *api.RewrapReport, report api.RewrapReport) {
 // rewrapped prints the counts. It fails with CodeSecretUnreadable if no key opens some of the
 // secrets: removing a key from the file could then lose them.
 func (a commands) rewrapped(sum *api.RewrapReport) error {
-	text := fmt.Sprintf("%d secrets, %d resealed, %d unreadable\n", sum.Examined, sum.Rewrapped, sum.Unreadable)
+	text := fmt.Sprintf("%s, %d resealed, %d unreadable\n", command.Plural(sum.Examined, "secret"), sum.Rewrapped, sum.Unreadable)
 	if err := a.Print(sum, text); err != nil {
 		return err
 	}
 	if sum.Unreadable > 0 {
-		return api.Errorf(api.CodeSecretUnreadable, "%d secrets cannot be opened with the keys of the file: do not remove a key from it", sum.Unreadable)
+		return api.Errorf(api.CodeSecretUnreadable, "%s cannot be opened with the keys of the file: do not remove a key from it", command.Plural(sum.Unreadable, "secret"))
 	}
 	return nil
 }

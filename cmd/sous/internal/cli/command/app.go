@@ -30,7 +30,10 @@ type App struct {
 	Stdout io.Writer
 	Stderr io.Writer
 	Output string      // FormatText or FormatJSON; set when the flags are parsed
+	Quiet  bool        // neither notes nor progress are printed; set when the flags are parsed
 	remote remoteFlags // set when the flags of a command that calls a server are parsed
+
+	transfer transfer // of the requests of Target, for the bar of Working
 }
 
 // Group returns a command that only holds children: alone it prints its help.

@@ -33,6 +33,7 @@ var completions = map[[2]string]func(context.Context, *Target) ([]string, error)
 	{"batch", "ID"}:      batchIDs,
 	{"activation", "ID"}: activationIDs,
 	{"profile", "NAME"}:  profileNames,
+	{"owner", "ID"}:      ownerIDs,
 }
 
 // secondCompletions are those of the second argument, for the function that the first names.
@@ -41,14 +42,13 @@ var secondCompletions = map[[2]string]func(context.Context, *Target, string) ([]
 }
 
 // RegisterCompletions adds the completion of names to root and all commands below it, by the
-// arguments in their usage, and to their flags --namespace and --profile. If the server cannot
-// be reached, they complete nothing.
+// arguments in their usage, and to their flags (complete_flags.go). If the server cannot be
+// reached, they complete nothing.
 func (a *App) RegisterCompletions(root *cobra.Command) {
 	for _, cmd := range root.Commands() {
 		a.RegisterCompletions(cmd)
 	}
-	a.completeFlag(root, "namespace", namespaceNames)
-	a.completeFlag(root, "profile", profileNames)
+	a.completeFlags(root)
 	words := strings.Fields(root.Use)
 	if len(words) < 2 || root.ValidArgsFunction != nil || words[0] == "create" || words[0] == "init" {
 		return
@@ -62,6 +62,10 @@ func (a *App) RegisterCompletions(root *cobra.Command) {
 	if len(words) > 2 {
 		second = secondCompletions[[2]string{group, words[2]}]
 	}
+	if words[1] == "NAMESPACE" {
+		root.ValidArgsFunction = a.completeDocumentNamespace
+		return
+	}
 	if names == nil {
 		return
 	}
@@ -71,19 +75,30 @@ func (a *App) RegisterCompletions(root *cobra.Command) {
 			return a.complete(cmd, names)
 		case len(args) == 1 && second != nil:
 			return a.complete(cmd, func(ctx context.Context, t *Target) ([]string, error) { return second(ctx, t, args[0]) })
+		case len(args) == 2 && len(words) > 3 && words[3] == "VERSION":
+			return a.complete(cmd, func(ctx context.Context, t *Target) ([]string, error) { return versionNumbers(ctx, t, args) })
 		}
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-// completeFlag adds the completion of a flag to the command that declares it.
-func (a *App) completeFlag(cmd *cobra.Command, flag string, names func(context.Context, *Target) ([]string, error)) {
+// completeDocumentNamespace completes the first argument of the commands of sous storage.
+func (a *App) completeDocumentNamespace(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return a.complete(cmd, func(ctx context.Context, t *Target) ([]string, error) { return documentNamespaces(ctx, t, cmd) })
+}
+
+// completeFlag adds the completion of a flag to the command that declares it. names gets the
+// arguments that are given already.
+func (a *App) completeFlag(cmd *cobra.Command, flag string, names func(context.Context, *Target, []string) ([]string, error)) {
 	if cmd.PersistentFlags().Lookup(flag) == nil && cmd.LocalNonPersistentFlags().Lookup(flag) == nil {
 		return
 	}
 	// It fails only for a flag that does not exist, or that has a completion of its own.
-	_ = cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-		return a.complete(cmd, names)
+	_ = cmd.RegisterFlagCompletionFunc(flag, func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		return a.complete(cmd, func(ctx context.Context, t *Target) ([]string, error) { return names(ctx, t, args) })
 	})
 }
 

@@ -137,6 +137,10 @@ func describe(err error) failure {
 	return f
 }
 
+// Hints returns what to do about an error of a call to a server, nil for an error without a
+// known remedy.
+func Hints(err error) []string { return describe(err).hints }
+
 // unreachableHints says what to do about a server that does not answer.
 func unreachableHints(err *client.UnreachableError) []string {
 	var unknown x509.UnknownAuthorityError
@@ -235,6 +239,9 @@ func (f failure) text(interrupted bool) string {
 	}
 	if f.Code == api.CodeAuthnRequired {
 		b.WriteString("  give it in SOUS_KEY, or save it: sous profile set NAME --url URL --key-from-env (a profile's key goes to its own URL only)\n")
+	}
+	if f.Code == api.CodeAuthnInvalid {
+		b.WriteString("  the key comes from --key, SOUS_KEY or the profile in use (sous profile list); an administrator of this server makes another one: sous keys create NAME --role developer\n")
 	}
 	if f.Function != nil && f.Function.Stack != "" {
 		for line := range strings.Lines(f.Function.Stack) {

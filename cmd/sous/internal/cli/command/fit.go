@@ -15,15 +15,25 @@ const (
 // fit returns rows with cells shortened so that their table fits the terminal of stdout. If
 // stdout is no terminal, it returns rows: scripts read whole cells.
 func (a *App) fit(header []string, rows [][]string) [][]string {
-	out, ok := a.Stdout.(*os.File)
-	if !ok || !term.IsTerminal(int(out.Fd())) {
-		return rows
-	}
-	width, _, err := term.GetSize(int(out.Fd()))
-	if err != nil || width <= 0 {
+	width := a.Width()
+	if width == 0 {
 		return rows
 	}
 	return fitWidth(header, rows, width)
+}
+
+// Width returns the number of characters in a line of the terminal of stdout, 0 if stdout is
+// no terminal.
+func (a *App) Width() int {
+	out, ok := a.Stdout.(*os.File)
+	if !ok || !term.IsTerminal(int(out.Fd())) {
+		return 0
+	}
+	width, _, err := term.GetSize(int(out.Fd()))
+	if err != nil {
+		return 0
+	}
+	return max(width, 0)
 }
 
 // fitWidth shortens the widest columns until the table has at most width characters a line,
@@ -69,4 +79,13 @@ func shorten(text string, width int) string {
 		return text
 	}
 	return string([]rune(text)[:width-1]) + "…"
+}
+
+// FittedTable is Table whose lines have at most width characters, if the columns can be
+// shortened to that; a width of 0 shortens nothing.
+func FittedTable(header []string, rows [][]string, width int) string {
+	if width > 0 {
+		rows = fitWidth(header, rows, width)
+	}
+	return Table(header, rows)
 }

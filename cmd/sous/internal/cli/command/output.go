@@ -59,10 +59,10 @@ func jsonTo(w io.Writer) *json.Encoder {
 	return out
 }
 
-// Note prints a remark on stderr. Under --output json it prints nothing, so results must not
+// Note prints a remark on stderr. Under --output json and --quiet it prints nothing, so results must not
 // depend on it.
 func (a *App) Note(format string, args ...any) {
-	if a.Output == FormatText {
+	if a.Output == FormatText && !a.Quiet {
 		_, _ = fmt.Fprintf(a.Stderr, format+"\n", args...) // only a remark
 	}
 }
@@ -164,9 +164,7 @@ func Collect[T any](items iter.Seq2[T, error], limit uint) (out []T, more bool, 
 
 // Silent returns an App that works on the same server and prints no notes, progress or results.
 func (a *App) Silent() *App {
-	silent := *a
-	silent.Stdout, silent.Stderr, silent.Output = io.Discard, io.Discard, FormatJSON
-	return &silent
+	return &App{Stdin: a.Stdin, Stdout: io.Discard, Stderr: io.Discard, Output: FormatJSON, Quiet: true, remote: a.remote}
 }
 
 // Plural returns a number with its noun: "1 file", "2 files".

@@ -2,6 +2,7 @@ package command
 
 import (
 	"cmp"
+	"net/http"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -55,7 +56,8 @@ type Target struct {
 	Namespace *client.Namespace
 
 	TenantName, NamespaceName string
-	HasKey                    bool // requests carry an API key
+	HasKey                    bool   // requests carry an API key
+	ProfileName               string // of the saved profile in use, "" for none
 }
 
 // Target returns the target that flags, environment and profile name. It calls no server, so
@@ -70,17 +72,22 @@ func (a *App) Target() (*Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := saved.Pick(cmp.Or(a.remote.profile, os.Getenv("SOUS_PROFILE")))
+	name := cmp.Or(a.remote.profile, os.Getenv("SOUS_PROFILE"))
+	p, err := saved.Pick(name)
 	if err != nil {
 		return nil, err
 	}
-	return openTarget(a.remote.over(p, os.Getenv))
+	t, err := openTarget(a.remote.over(p, os.Getenv), meteredTransport{client.NewTransport(), &a.transfer})
+	if err == nil {
+		t.ProfileName = cmp.Or(name, saved.Current)
+	}
+	return t, err
 }
 
 // LocalTarget returns the target of a server that this process runs. No profile counts: it may
 // name another server.
 func LocalTarget(url string) (*Target, error) {
-	return openTarget(remoteFlags{url: url}.over(Profile{}, os.Getenv))
+	return openTarget(remoteFlags{url: url}.over(Profile{}, os.Getenv), client.NewTransport())
 }
 
 // over returns p with flags, environment and defaults applied. A profile's key is sent to
@@ -100,12 +107,13 @@ func (r remoteFlags) over(p Profile, getenv func(string) string) Profile {
 	return out
 }
 
-// openTarget returns the target of a profile whose fields are set.
-func openTarget(p Profile) (*Target, error) {
+// openTarget returns the target of a profile whose fields are set. Its requests are sent by
+// transport.
+func openTarget(p Profile, transport http.RoundTripper) (*Target, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
-	c, err := client.New(p.URL, client.Config{Key: p.Key, UserAgent: "sous/" + build.Version()})
+	c, err := client.New(p.URL, client.Config{Key: p.Key, UserAgent: "sous/" + build.Version(), Transport: transport})
 	if err != nil {
 		return nil, err
 	}

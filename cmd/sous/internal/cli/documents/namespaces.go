@@ -34,7 +34,7 @@ func (a commands) namespacesCommand(f *ownerFlags) *cobra.Command {
 				rows = append(rows, []string{n.Namespace, partText(n.Use.Records, n.Use.MaxRecords), partText(n.Use.Bytes, n.Use.MaxBytes), schema})
 			}
 			a.Note("the tenant holds %s records and %s bytes", partText(found.TenantUse.Records, found.TenantUse.MaxRecords), partText(found.TenantUse.Bytes, found.TenantUse.MaxBytes))
-			return a.Print(found, command.Table([]string{"NAMESPACE", "RECORDS", "BYTES", "SCHEMA"}, rows))
+			return a.Print(found, command.FittedTable([]string{"NAMESPACE", "RECORDS", "BYTES", "SCHEMA"}, rows, a.Width()))
 		},
 	}
 }

@@ -153,7 +153,7 @@ func (a commands) deployTree(ctx context.Context, t *command.Target, folders []s
 
 // failures returns an error for each folder that failed, behind one with their number.
 func failures(results []treeResult, all, failed int) []error {
-	out := []error{fmt.Errorf("%d of %d functions were not deployed", failed, all)}
+	out := []error{fmt.Errorf("%d of %s not deployed", failed, command.Plural(all, "function"))}
 	for _, r := range results {
 		if r.Outcome == treeFailed {
 			out = append(out, fmt.Errorf("%s: %s", r.Folder, command.ErrorText(r.failure)))

@@ -183,7 +183,11 @@ func (a commands) queueClearCommand() *cobra.Command {
 			if err := a.Confirm(yes, fmt.Sprintf("Remove all waiting jobs of %s?", args[0])); err != nil {
 				return err
 			}
-			n, err := queue.Clear(cmd.Context())
+			var n int
+			err = a.Working("clearing "+args[0], func() (err error) {
+				n, err = queue.Clear(cmd.Context())
+				return err
+			})
 			if err != nil {
 				return err
 			}
@@ -206,7 +210,7 @@ func (a commands) queueDeleteCommand() *cobra.Command {
 			if err := a.Confirm(yes, fmt.Sprintf("Delete queue %s with all its jobs?", args[0])); err != nil {
 				return err
 			}
-			if err := queue.Delete(cmd.Context()); err != nil {
+			if err := a.Working("deleting "+args[0], func() error { return queue.Delete(cmd.Context()) }); err != nil {
 				return err
 			}
 			a.Note("%s deleted", args[0])
@@ -238,7 +242,11 @@ func (a commands) queueRedriveCommand() *cobra.Command {
 			if since > 0 {
 				f.FromMS = time.Now().Add(-since).UnixMilli()
 			}
-			n, err := queue.Redrive(cmd.Context(), f)
+			var n int
+			err = a.Working("redriving "+args[0], func() (err error) {
+				n, err = queue.Redrive(cmd.Context(), f)
+				return err
+			})
 			if err != nil {
 				return err
 			}
