@@ -14,6 +14,7 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
+	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/controlplane/access"
 	"github.com/codesous/sous/controlplane/rest"
 )
@@ -35,7 +36,7 @@ type Site struct {
 
 type builtSite struct {
 	documents map[string]*document
-	missing   func(path string) (*document, error)
+	missing   []*document // by the number of slashes in the path
 }
 
 // New returns the site of the Markdown files of pages.
@@ -80,10 +81,11 @@ func (s *Site) serve(w http.ResponseWriter, r *http.Request) error {
 		w.WriteHeader(http.StatusPermanentRedirect)
 		return nil
 	}
-	d, err := site.missing(at)
-	if err != nil {
-		return err
+	depth := strings.Count(at, "/")
+	if depth >= len(site.missing) { // a page for it would grow with the path
+		return api.Errorf(api.CodeRouteNotFound, "the documentation has no page at this address; it begins at %s/", pathSite)
 	}
+	d := site.missing[depth]
 	d.header(w)
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(http.StatusNotFound)

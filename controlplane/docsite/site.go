@@ -41,9 +41,9 @@ type (
 	}
 )
 
-// build returns the documents of the site by their path below /docs/, and the page for
-// paths that have none.
-func build(pages fs.FS) (map[string]*document, func(path string) (*document, error), error) {
+// build returns the documents of the site by their path below /docs/, and those of
+// missingPages.
+func build(pages fs.FS) (map[string]*document, []*document, error) {
 	loaded, err := load(pages)
 	if err != nil {
 		return nil, nil, err
@@ -75,11 +75,24 @@ func build(pages fs.FS) (map[string]*document, func(path string) (*document, err
 		}
 		site["assets/"+name] = newDocument(contentType, raw)
 	}
-	missing := func(at string) (*document, error) {
-		const text = "<h1>Page not found</h1><p>The documentation has no page at this address. Use the menu or the search.</p>"
-		return layOut(&view{Title: "Page not found", Body: text}, at, loaded)
+	missing, err := missingPages(loaded)
+	return site, missing, err
+}
+
+// missingPages returns the pages for unknown paths, by the number of slashes in the path, on
+// which their relative links depend.
+func missingPages(loaded []*page) ([]*document, error) {
+	const text = "<h1>Page not found</h1><p>The documentation has no page at this address. Use the menu or the search.</p>"
+	const depths = 4
+	var missing []*document
+	for depth := range depths {
+		d, err := layOut(&view{Title: "Page not found", Body: text}, strings.Repeat("/", depth), loaded)
+		if err != nil {
+			return nil, err
+		}
+		missing = append(missing, d)
 	}
-	return site, missing, nil
+	return missing, nil
 }
 
 // load renders the pages in the order of the menu.

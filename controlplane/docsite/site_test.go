@@ -18,6 +18,7 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 
+	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/docs"
 )
 
@@ -255,6 +256,19 @@ func TestServeOtherAddresses(t *testing.T) {
 	missing := get(t, s, "/docs/a/b/c").Body.String()
 	if !strings.Contains(missing, `href="../../assets/site.css"`) {
 		t.Errorf("the 404 page of /docs/a/b/c lacks the relative style: %.400s", missing)
+	}
+}
+
+// A page for an unknown path would grow with the path, so there is one for a few depths only.
+func TestUnknownPathsAreCheap(t *testing.T) {
+	t.Parallel()
+	s := New(docs.Pages)
+	for _, slashes := range []int{4, 60_000} {
+		w := httptest.NewRecorder()
+		err := s.serve(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/docs/"+strings.Repeat("/", slashes), nil))
+		if api.ErrorCode(err) != api.CodeRouteNotFound || len(err.Error()) > 200 || w.Body.Len() > 0 {
+			t.Errorf("%d slashes: got error %.200v and %d bytes, want a short %s", slashes, err, w.Body.Len(), api.CodeRouteNotFound)
+		}
 	}
 }
 
