@@ -2,6 +2,7 @@ package functions
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -71,6 +72,10 @@ func (a commands) tryFolder(ctx context.Context, dir string, f tryFlags) error {
 	if err != nil {
 		return err
 	}
+	d.config, err = recordAll(d.config)
+	if err != nil {
+		return err
+	}
 	secrets, err := f.readSecrets()
 	if err != nil {
 		return err
@@ -124,6 +129,17 @@ func (a commands) tryOut(ctx context.Context, transport http.RoundTripper, d dep
 	}
 	o := client.InvokeOptions{Ref: api.Ref{Alias: d.alias}, Event: event}
 	return a.invoke(ctx, t, t.Namespace.Function(d.name), d.name, o, true)
+}
+
+// recordAll returns a config with which all activations are recorded: the log of a test is read
+// from its record.
+func recordAll(config json.RawMessage) (json.RawMessage, error) {
+	fields := map[string]json.RawMessage{}
+	if len(config) > 0 && json.Unmarshal(config, &fields) != nil {
+		return config, nil //nolint:nilerr // the server explains what a config must be
+	}
+	fields["record"] = json.RawMessage("null")
+	return json.Marshal(fields)
 }
 
 // tryoutName is the name of the function, whose folder may have a name that no function can
