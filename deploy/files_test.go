@@ -278,7 +278,7 @@ func TestDocument(t *testing.T) {
 			t.Errorf("os.Stat: %v", err)
 		}
 	}
-	commands := regexp.MustCompile(`(?m)^ {4}.*?(?:\bsous|sous-1) ((?:health|keys|doctor|fn|secret|serve|version)\b[a-z ]*)(.*)$`).FindAllStringSubmatch(text, -1)
+	commands := regexp.MustCompile(`(?m)^(?:sous|.*(?:/sous|sous-1)) ((?:health|keys|doctor|fn|secret|serve|version)\b[a-z ]*)(.*)$`).FindAllStringSubmatch(text, -1)
 	if len(commands) < 3 {
 		t.Fatalf("docs/deploy.md: got commands %q, want at least 3", commands)
 	}
