@@ -22,7 +22,7 @@ import (
 // examine runs all checks.
 func (a commands) examine(ctx context.Context, o server.PreflightOptions) []checkup {
 	checks := checkSandbox(ctx)
-	settings := server.RunPreflight(o)
+	settings := server.RunPreflight(ctx, o)
 	for _, f := range settings.Findings {
 		if f.Name == "port" && f.Level == verdictFail {
 			f = a.excusePort(ctx, f, settings.Listen)

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -49,7 +50,7 @@ type Preflight struct {
 // RunPreflight reads the settings that a server started in this folder would have, and
 // examines whether this machine satisfies them: the address, the limit of open files, the
 // memory, the data folder, the key file and the certificate. It changes nothing.
-func RunPreflight(o PreflightOptions) Preflight {
+func RunPreflight(ctx context.Context, o PreflightOptions) Preflight {
 	flags := pflag.NewFlagSet("doctor", pflag.ContinueOnError)
 	RegisterServe(flags)
 	flags.String("data-dir", "", "")
@@ -65,7 +66,7 @@ func RunPreflight(o PreflightOptions) Preflight {
 		return out
 	}
 	out.Listen = s.Listen
-	out.Findings = append(out.Findings, checkListen(s.Listen), checkFiles(s), checkMemory(s), checkDataDir(s), checkSecretsKey(s), checkCertificate(s))
+	out.Findings = append(out.Findings, checkListen(ctx, s.Listen), checkFiles(s), checkMemory(s), checkDataDir(s), checkSecretsKey(s), checkCertificate(s))
 	return out
 }
 
@@ -94,10 +95,10 @@ func checkSettings(config string, err error) Finding {
 }
 
 // checkListen tries to listen on address, for a moment.
-func checkListen(address string) Finding {
+func checkListen(ctx context.Context, address string) Finding {
 	f := Finding{Name: "port", Level: LevelOK, Detail: address + " is free"}
 	_, port, _ := net.SplitHostPort(address) // the settings are valid
-	listener, err := net.Listen("tcp", address)
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err == nil {
 		_ = listener.Close() // nothing was accepted
 		return f

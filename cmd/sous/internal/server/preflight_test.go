@@ -22,14 +22,14 @@ func wantFinding(t *testing.T, f Finding, level, detail, mend string) {
 
 func TestPreflightExaminesThePort(t *testing.T) {
 	t.Parallel()
-	wantFinding(t, checkListen("127.0.0.1:0"), LevelOK, "is free", "")
+	wantFinding(t, checkListen(t.Context(), "127.0.0.1:0"), LevelOK, "is free", "")
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatalf("Listen: %v", err)
 	}
 	defer l.Close()
-	wantFinding(t, checkListen(l.Addr().String()), LevelFail, "is used by server.test (pid ", "sous dev --listen 127.0.0.1:0")
-	wantFinding(t, checkListen("192.0.2.1:8080"), LevelFail, "is no address of this machine", "--listen :8080")
+	wantFinding(t, checkListen(t.Context(), l.Addr().String()), LevelFail, "is used by server.test (pid ", "sous dev --listen 127.0.0.1:0")
+	wantFinding(t, checkListen(t.Context(), "192.0.2.1:8080"), LevelFail, "is no address of this machine", "--listen :8080")
 }
 
 func TestPreflightExaminesOpenFiles(t *testing.T) {
@@ -92,11 +92,11 @@ func TestPreflightReadsKeyFileAndCertificate(t *testing.T) {
 func TestPreflightReadsTheSettings(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("SOUS_LISTEN", "127.0.0.1:0")
-	wantFinding(t, RunPreflight(PreflightOptions{}).Findings[0], LevelOff, "flags and variables only", "")
+	wantFinding(t, RunPreflight(t.Context(), PreflightOptions{}).Findings[0], LevelOff, "flags and variables only", "")
 	if err := os.WriteFile("sous.yaml", []byte("store: redis://127.0.0.1:1\n"), 0o600); err != nil {
 		t.Fatalf("WriteFile: %v", err)
 	}
-	found := RunPreflight(PreflightOptions{})
+	found := RunPreflight(t.Context(), PreflightOptions{})
 	wantFinding(t, found.Findings[0], LevelOK, "sous.yaml", "")
 	if found.Store != "redis://127.0.0.1:1" || found.Listen != "127.0.0.1:0" || len(found.Findings) != 7 {
 		t.Errorf("got %+v, want the store of the file, the address of the variable and 7 findings", found)
@@ -104,5 +104,5 @@ func TestPreflightReadsTheSettings(t *testing.T) {
 	if err := os.WriteFile("sous.yaml", []byte("storre: redis://127.0.0.1:1\n"), 0o600); err != nil {
 		t.Fatalf("WriteFile: %v", err)
 	}
-	wantFinding(t, RunPreflight(PreflightOptions{}).Findings[0], LevelFail, "unknown key", "sous.yaml")
+	wantFinding(t, RunPreflight(t.Context(), PreflightOptions{}).Findings[0], LevelFail, "unknown key", "sous.yaml")
 }
