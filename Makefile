@@ -7,11 +7,17 @@
 # make compat  packages of npm in the sandbox, compared with Node.js; needs node, npm and a network
 # make lint   golangci-lint
 # make build  bin/sous
+# make release  dist/: archives, Debian packages, an SBOM and checksums of a release
+# make upgrade-records  the records of a release, for the test of upgrades: docs/upgrade.md
 
 GO            ?= go
 GOLANGCI_LINT ?= v2.15.0
-VERSION       ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+# The version to stamp; without it, the binary is a development version of the next release.
+VERSION       ?=
 LDFLAGS       := -s -w -X github.com/codesous/sous/cmd/sous/internal/build.version=$(VERSION)
+# The folder of the binaries, and that of a release.
+BIN           ?= bin
+DIST          ?= dist
 
 # The store server of tests and benchmarks; empty for the redis-server of the PATH.
 STORE_SERVER ?=
@@ -19,16 +25,27 @@ STORE_SERVER ?=
 export CGO_ENABLED ?= 0
 export SOUS_TEST_STORE_SERVER := $(STORE_SERVER)
 
-.PHONY: all run build test test-packages test-platform test-redis test-npm test-chromium bench test262 urlpattern compat lint fmt clean
+.PHONY: all run build release upgrade-records test test-packages test-platform test-redis test-npm test-chromium bench test262 urlpattern compat lint fmt clean
 
 all: build
 
 # The sandbox child goes into the binary: see cmd/sous/internal/server/sandbox_embedded.go.
+# The overlay presents it to the compiler as a file of that package. GOOS and GOARCH choose
+# another platform.
 build:
-	mkdir -p bin
-	$(GO) build -trimpath -ldflags '-s -w' -o bin/sandbox-child ./invoker/sandbox/childmain
-	$(GO) run ./tools/compress <bin/sandbox-child >cmd/sous/internal/server/sandbox-child.zst
-	$(GO) build -trimpath -tags sandboxchild -ldflags '$(LDFLAGS)' -o bin/sous ./cmd/sous
+	mkdir -p $(BIN)
+	$(GO) build -trimpath -ldflags '-s -w' -o $(BIN)/sandbox-child ./invoker/sandbox/childmain
+	GOOS= GOARCH= $(GO) run ./tools/compress <$(BIN)/sandbox-child >$(BIN)/sandbox-child.zst
+	echo '{"Replace": {"$(CURDIR)/cmd/sous/internal/server/sandbox-child.zst": "$(BIN)/sandbox-child.zst"}}' >$(BIN)/overlay.json
+	$(GO) build -trimpath -overlay $(BIN)/overlay.json -tags sandboxchild -ldflags '$(LDFLAGS)' -o $(BIN)/sous ./cmd/sous
+
+release:
+	GO='$(GO)' MAKE='$(MAKE)' tools/release.sh '$(DIST)'
+
+upgrade-records: test-redis
+	@test -n "$(RELEASE)" -a -n "$(BINARY)" || { echo "usage: make upgrade-records RELEASE=1.2.3 BINARY=/path/to/sous"; exit 2; }
+	SOUS_UPGRADE_BINARY="$(abspath $(BINARY))" SOUS_UPGRADE_FOLDER="$(CURDIR)/cmd/sous/upgradetest/testdata/$(RELEASE)" \
+	$(GO) test ./cmd/sous/upgradetest -run TestWriteRecords -count 1 -v
 
 run: build
 	./bin/sous dev
@@ -92,4 +109,4 @@ fmt:
 	gofmt -w $$(git ls-files '*.go')
 
 clean:
-	rm -rf bin cmd/sous/internal/server/sandbox-child.zst
+	rm -rf bin dist

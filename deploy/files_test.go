@@ -150,7 +150,7 @@ func TestDockerfile(t *testing.T) {
 		t.Errorf("Dockerfile: got golang image %q, want Go %s of go.mod", from, module[1])
 	}
 	makefile := read(t, "../Makefile")
-	for _, want := range []string{"\nbuild:", "-o bin/sous ", "$(VERSION)"} {
+	for _, want := range []string{"\nbuild:", "-o $(BIN)/sous ", "$(VERSION)"} {
 		if !strings.Contains(makefile, want) {
 			t.Errorf("Makefile: got no %q, which the Dockerfile needs", want)
 		}
