@@ -119,8 +119,8 @@ func docsOperationOf(document *huma.OpenAPI, op *huma.Operation) docsOperation {
 		d.Bodies = append(d.Bodies, docsBodies(document, "request", op.RequestBody.Content)...)
 	}
 	for _, status := range slices.Sorted(maps.Keys(op.Responses)) {
-		if status == "default" {
-			continue // the problem, which every operation has
+		if op.Responses[status].Ref != "" {
+			continue // a problem, which every operation has
 		}
 		d.Bodies = append(d.Bodies, docsBodies(document, status, op.Responses[status].Content)...)
 	}

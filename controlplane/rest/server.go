@@ -91,6 +91,9 @@ type Direct struct {
 	// Names returns the names in a path, for the log; they are "" where the path has
 	// none.
 	Names func(path string) (tenant, namespace, function string)
+	// Operations describes the requests in the OpenAPI document. The server adds the errors and
+	// the security.
+	Operations []*huma.Operation
 }
 
 // Server answers the requests of the API. It is safe for concurrent use.
