@@ -36,7 +36,7 @@ run: build
 test-redis:
 	./tools/need-redis.sh
 
-# For the packages of examples.
+# For the packages of examples, and the tests of the OpenAPI document.
 test-npm:
 	./tools/need-npm.sh
 
