@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
@@ -125,8 +126,11 @@ func (s *Server) completeDocument(a huma.API) {
 			declareProblems(op, route)
 		}
 	}
-	// huma has no nullable references.
 	schemas := document.Components.Schemas.Map()
+	// Only a put has a value. huma derives the field from DocumentItem, where it is required.
+	step := schemas["DocumentStep"]
+	step.Required = slices.DeleteFunc(step.Required, func(name string) bool { return name == "value" })
+	// huma has no nullable references.
 	for schema, field := range map[string]string{"Activation": "error", "FunctionCalls": "last_failure"} {
 		properties := schemas[schema].Properties
 		properties[field] = &huma.Schema{OneOf: []*huma.Schema{properties[field], {Type: "null"}}}

@@ -169,8 +169,16 @@ func (s *Server) mount(endpoints []Endpoint, version string) {
 	})
 	s.router = router
 	s.completeDocument(document)
-	s.openapi = sync.OnceValues(func() ([]byte, error) { return openapiJSON(document.OpenAPI()) })
-	s.docsPage = sync.OnceValues(func() ([]byte, error) { return renderDocs(document.OpenAPI()) })
+	exemplified := sync.OnceValue(func() error { return addExamples(document.OpenAPI()) })
+	rendered := func(render func(*huma.OpenAPI) ([]byte, error)) func() ([]byte, error) {
+		return sync.OnceValues(func() ([]byte, error) {
+			if err := exemplified(); err != nil {
+				return nil, err
+			}
+			return render(document.OpenAPI())
+		})
+	}
+	s.openapi, s.docsPage = rendered(openapiJSON), rendered(renderDocs)
 }
 
 // Routes returns the routes that the server answers, in no order. Tests use it to find

@@ -16,7 +16,6 @@ import (
 func describe() []*huma.Operation {
 	var described []*huma.Operation
 	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
-		anything := map[string]*huma.MediaType{"*/*": {Schema: &huma.Schema{}}}
 		op := &huma.Operation{
 			Method: method, Path: Prefix + "{tenant}/{namespace}/{function}/{alias}/{path}",
 			OperationID: "web-" + strings.ToLower(method), Tags: []string{"web"},
@@ -31,15 +30,20 @@ func describe() []*huma.Operation {
 				rest.PathParameter("path", &huma.Schema{Type: huma.TypeString}),
 			},
 			Responses: map[string]*huma.Response{
-				"2XX": {Description: "The answer of the function", Content: anything},
-				"3XX": {Description: "A redirect by the function", Content: anything},
-				"4XX": {Description: "A refusal by the function, or a problem of the platform", Content: anything},
+				"2XX": {Description: "The answer of the function", Content: anything()},
+				"3XX": {Description: "A redirect by the function", Content: anything()},
+				"4XX": {Description: "A refusal by the function, or a problem of the platform", Content: anything()},
 			},
 		}
 		if method != http.MethodGet && method != http.MethodDelete {
-			op.RequestBody = &huma.RequestBody{Content: anything}
+			op.RequestBody = &huma.RequestBody{Content: anything()}
 		}
 		described = append(described, op)
 	}
 	return described
+}
+
+// anything describes a body that the function or its caller chooses.
+func anything() map[string]*huma.MediaType {
+	return map[string]*huma.MediaType{"*/*": {Schema: &huma.Schema{}}}
 }
