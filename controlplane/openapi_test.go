@@ -267,7 +267,13 @@ func TestDocsNeedNoNetwork(t *testing.T) {
 			t.Errorf("the page holds %q", outside)
 		}
 	}
-	for _, part := range []string{"publish-version", "POST", ":invoke", "draft_id"} {
+	if requests, operations := bytes.Count(a.body, []byte(`<pre class="request">`)), bytes.Count(a.body, []byte("<details")); requests != operations {
+		t.Errorf("got %d example requests for %d operations, want one each", requests, operations)
+	}
+	for _, part := range []string{
+		"publish-version", "POST", ":invoke", "draft_id",
+		`curl -X GET &#34;$SOUS_URL/v1/tenants/t_acme01/activations?function=hello`, `&#34;next_cursor&#34;: null`,
+	} {
 		if !strings.Contains(string(a.body), part) {
 			t.Errorf("the page lacks %q", part)
 		}

@@ -75,6 +75,8 @@ type (
 		ID, Method, Path, Summary, Description string
 		Parameters                             []docsParameter
 		Bodies                                 []docsBody
+		// Curl is an example request, and Answer its answer with the status.
+		Curl, Answer string
 	}
 	docsParameter struct {
 		Name, In, Type, Description string
@@ -123,7 +125,11 @@ func docsOperationOf(document *huma.OpenAPI, op *huma.Operation) docsOperation {
 			continue // a problem, which every operation has
 		}
 		d.Bodies = append(d.Bodies, docsBodies(document, status, op.Responses[status].Content)...)
+		if _, text := exampleOf(op.Responses[status].Content); text != "" {
+			d.Answer = status + "\n" + text
+		}
 	}
+	d.Curl = curl(op)
 	return d
 }
 

@@ -45,7 +45,7 @@ func TestDocumentPassesRedocly(t *testing.T) {
 	document(t, soustest.Start(t), dir)
 	r := lint(t, modules, dir)
 	for _, p := range r.Problems {
-		t.Errorf("%s: %s", p.RuleID, p.Message)
+		t.Errorf("redocly lint: got %s: %s, want no problem", p.RuleID, p.Message)
 	}
 	if r.Totals.Errors+r.Totals.Warnings+r.Totals.Ignored != 0 {
 		t.Errorf("got %+v, want no problem", r.Totals)
