@@ -25,7 +25,7 @@ STORE_SERVER ?=
 export CGO_ENABLED ?= 0
 export SOUS_TEST_STORE_SERVER := $(STORE_SERVER)
 
-.PHONY: all run build release upgrade-records test test-packages test-platform test-redis test-npm test-chromium bench test262 urlpattern compat lint fmt clean
+.PHONY: all run build release upgrade-records test test-packages test-python-client test-platform test-redis test-npm test-chromium bench test262 urlpattern compat lint fmt clean
 
 all: build
 
@@ -53,9 +53,13 @@ run: build
 test-redis:
 	./tools/need-redis.sh
 
-# For the packages of examples.
+# For the packages of examples, and the tests of the OpenAPI document.
 test-npm:
 	./tools/need-npm.sh
+
+# For the Python client of the OpenAPI document.
+test-python-client:
+	./tools/need-python-client.sh
 
 # For the site of the documentation.
 test-chromium:
@@ -72,7 +76,7 @@ RACE := -race -vet=off '-gcflags=github.com/yuin/gopher-lua/...=-race=false'
 test: test-packages
 	$(MAKE) test-platform
 
-test-packages: test-redis test-npm test-chromium
+test-packages: test-redis test-npm test-python-client test-chromium
 	CGO_ENABLED=1 $(GO) test $(RACE) -timeout 14m $$($(GO) list ./... | grep -v platformtest)
 
 test-platform: test-redis

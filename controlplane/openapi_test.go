@@ -18,10 +18,11 @@ import (
 // contract is the OpenAPI document, to hold answers to.
 type contract struct {
 	// mu guards compiler and what it made, which are not safe for concurrent use.
-	mu       sync.Mutex
-	compiler *jsonschema.Compiler
-	paths    map[string]any
-	patterns map[string]*regexp.Regexp // of paths
+	mu         sync.Mutex
+	compiler   *jsonschema.Compiler
+	paths      map[string]any
+	components map[string]any            // the answers that operations share
+	patterns   map[string]*regexp.Regexp // of paths
 }
 
 // sharedContract is the contract of all servers of this package's tests: their routes
@@ -54,7 +55,8 @@ func readContract(t *testing.T, raw []byte) *contract {
 	}
 	c := &contract{
 		compiler: jsonschema.NewCompiler(), paths: document.(map[string]any)["paths"].(map[string]any),
-		patterns: map[string]*regexp.Regexp{},
+		components: document.(map[string]any)["components"].(map[string]any)["responses"].(map[string]any),
+		patterns:   map[string]*regexp.Regexp{},
 	}
 	for path := range c.paths {
 		c.patterns[path] = regexp.MustCompile("^" + templatePart.ReplaceAllString(regexp.QuoteMeta(path), `[^/:]+`) + "$")
@@ -92,18 +94,19 @@ func (h *harness) holdsContract(t *testing.T, method, path string, a answer) {
 	if !ok {
 		return // no route of the document: a function's endpoint, or a 404
 	}
-	responses := operation.(map[string]any)["responses"].(map[string]any)
-	status := strconv.Itoa(a.status)
-	if _, named := responses[status]; !named {
-		if a.status < 400 {
-			t.Errorf("%s %s answers %s, which the document does not name", method, template, status)
-			return
-		}
-		status = "default"
+	status, response := h.contract.response(operation.(map[string]any)["responses"].(map[string]any), a.status)
+	if response == nil {
+		t.Errorf("%s %s answers %d, which the document does not name", method, template, a.status)
+		return
+	}
+	pointer := []string{"paths", template, strings.ToLower(method), "responses", status}
+	if ref, referred := response["$ref"].(string); referred {
+		pointer = strings.Split(strings.TrimPrefix(ref, "#/"), "/")
+		response = h.contract.components[pointer[len(pointer)-1]].(map[string]any)
 	}
 	contentType, _, _ := strings.Cut(a.header.Get("Content-Type"), ";")
-	content, _ := responses[status].(map[string]any)["content"].(map[string]any)
-	if len(a.body) == 0 && len(content) == 0 {
+	content, _ := response["content"].(map[string]any)
+	if _, any := content["*/*"]; any || len(a.body) == 0 && len(content) == 0 {
 		return
 	}
 	if _, named := content[contentType]; !named {
@@ -113,22 +116,42 @@ func (h *harness) holdsContract(t *testing.T, method, path string, a answer) {
 	if !strings.HasSuffix(contentType, "json") {
 		return
 	}
-	pointer := []string{"paths", template, strings.ToLower(method), "responses", status, "content", contentType, "schema"}
+	h.contract.validate(t, method+" "+template, a.body, append(pointer, "content", contentType, "schema"))
+}
+
+// response returns the document's answer for a status, and its key there; nil if the
+// document does not name it.
+func (c *contract) response(responses map[string]any, status int) (string, map[string]any) {
+	keys := []string{strconv.Itoa(status), strconv.Itoa(status/100) + "XX"}
+	if status >= 400 {
+		keys = append(keys, "default")
+	}
+	for _, key := range keys {
+		if response, ok := responses[key].(map[string]any); ok {
+			return key, response
+		}
+	}
+	return "", nil
+}
+
+// validate checks raw against the schema at a place of the document.
+func (c *contract) validate(t *testing.T, what string, raw []byte, pointer []string) {
+	t.Helper()
 	for i := range pointer {
 		pointer[i] = strings.NewReplacer("~", "~0", "/", "~1", "{", "%7B", "}", "%7D").Replace(pointer[i])
 	}
-	h.contract.mu.Lock()
-	defer h.contract.mu.Unlock()
-	schema, err := h.contract.compiler.Compile(documentURL + "#/" + strings.Join(pointer, "/"))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	schema, err := c.compiler.Compile(documentURL + "#/" + strings.Join(pointer, "/"))
 	if err != nil {
 		t.Fatalf("Compile: %v", err)
 	}
-	body, err := jsonschema.UnmarshalJSON(bytes.NewReader(a.body))
+	body, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	if err != nil {
 		t.Fatalf("UnmarshalJSON: %v", err)
 	}
 	if err := schema.Validate(body); err != nil {
-		t.Errorf("%s %s: the answer breaks its schema: %v: %s, want a valid one", method, template, err, a.body)
+		t.Errorf("%s: breaks its schema: %v: %s, want a valid one", what, err, raw)
 	}
 }
 
@@ -162,6 +185,7 @@ func TestDocumentHasEveryRoute(t *testing.T) {
 		task   = tenant + "/tasks/{task_type}/{task_id}"
 		inst   = tenant + "/installs/{install}"
 		docs   = inst + "/storage"
+		web    = "/v1/web/{tenant}/{namespace}/{function}/{alias}/{path}"
 		space  = docs + "/namespaces/{document_namespace}"
 	)
 	want := []string{
@@ -198,6 +222,7 @@ func TestDocumentHasEveryRoute(t *testing.T) {
 		"GET " + space + "/changes", "GET " + space + "/records",
 		"PUT " + space + "/records/{key}", "GET " + space + "/records/{key}", "DELETE " + space + "/records/{key}",
 		"POST /api/internal/ext-storage/install/{install}",
+		"GET " + web, "POST " + web, "PUT " + web, "PATCH " + web, "DELETE " + web,
 	}
 	slices.Sort(want)
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -209,9 +234,16 @@ func TestDocumentHasEveryRoute(t *testing.T) {
 	}
 	for path, item := range c.paths {
 		for method, operation := range item.(map[string]any) {
-			_, secured := operation.(map[string]any)["security"]
-			if public := path == "/healthz" || path == "/readyz"; secured == public {
-				t.Errorf("%s %s: needs a key: %v", method, path, secured)
+			security := operation.(map[string]any)["security"].([]any)
+			want := 1
+			switch path {
+			case "/healthz", "/readyz":
+				want = 0
+			case web: // a key, or none
+				want = 2
+			}
+			if len(security) != want {
+				t.Errorf("%s %s: got security %v, want %d schemes", method, path, security, want)
 			}
 		}
 	}
@@ -230,12 +262,18 @@ func TestDocsNeedNoNetwork(t *testing.T) {
 	if a.status != http.StatusOK || a.header.Get("Content-Type") != "text/html; charset=utf-8" {
 		t.Fatalf("GET: got %d %v, want status 200 and Content-Type \"text/html; charset=utf-8\"", a.status, a.header)
 	}
-	for _, outside := range []string{"http://", "https://", "<script", "src="} {
+	for _, outside := range []string{"http://", "https://", "<script ", "src="} {
 		if strings.Contains(string(a.body), outside) {
 			t.Errorf("the page holds %q", outside)
 		}
 	}
-	for _, part := range []string{"publish-version", "POST", ":invoke", "draft_id"} {
+	if requests, operations := bytes.Count(a.body, []byte(`<pre class="request">`)), bytes.Count(a.body, []byte("<details")); requests != operations {
+		t.Errorf("got %d example requests for %d operations, want one each", requests, operations)
+	}
+	for _, part := range []string{
+		"publish-version", "POST", ":invoke", "draft_id",
+		`curl -X GET &#34;$SOUS_URL/v1/tenants/t_acme01/activations?function=hello`, `&#34;next_cursor&#34;: null`,
+	} {
 		if !strings.Contains(string(a.body), part) {
 			t.Errorf("the page lacks %q", part)
 		}

@@ -125,6 +125,8 @@ func (a *API) getByQuery(w http.ResponseWriter, r *http.Request, p path) error {
 type internalBody struct {
 	Operation string `json:"operation" doc:"put, get, list, delete, bulkPut or transact, with or without storage. before it"`
 	TenantID  string `json:"tenantId"`
+
+	_ struct{} `additionalProperties:"true"` // the fields of the operation, in the document
 }
 
 // runnerEndpoints declares the endpoint of runners, which act for any tenant. Package rest

@@ -2,7 +2,9 @@ package rest
 
 import (
 	"bytes"
+	"crypto/sha256"
 	_ "embed" // docs.html
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"html/template"
@@ -25,6 +27,18 @@ const (
 //go:embed docs.html
 var docsText string
 
+// docsScript sends the requests of the page's forms.
+//
+//go:embed docs.js
+var docsScript string
+
+// docsPolicy admits docsScript and no other script. The page calls only its own server.
+var docsPolicy = func() string {
+	sum := sha256.Sum256([]byte(docsScript))
+	return "default-src 'none'; style-src 'unsafe-inline'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
+		"script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}()
+
 var docsTemplate = template.Must(template.New("docs").Parse(docsText))
 
 // documentEndpoints declares the OpenAPI document and the page made of it. Neither is
@@ -41,10 +55,10 @@ func (s *Server) openapiDocument(w http.ResponseWriter, r *http.Request) error {
 	return s.writePage(w, r, "application/openapi+json", s.openapi)
 }
 
-// docs serves the readable page. It is rendered once, needs no script and loads
-// nothing, so that it can be read without a network.
+// docs serves the readable page. It is rendered once and loads nothing, so that
+// it can be read without a network; its script only sends the requests of its forms.
 func (s *Server) docs(w http.ResponseWriter, r *http.Request) error {
-	w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
+	w.Header().Set("Content-Security-Policy", docsPolicy)
 	return s.writePage(w, r, "text/html; charset=utf-8", s.docsPage)
 }
 
@@ -66,6 +80,7 @@ type (
 	docsView struct {
 		Title, Version, Description string
 		Groups                      []docsGroup
+		Script                      template.JS
 	}
 	docsGroup struct {
 		Name       string
@@ -75,6 +90,11 @@ type (
 		ID, Method, Path, Summary, Description string
 		Parameters                             []docsParameter
 		Bodies                                 []docsBody
+		// Curl is an example request, and Answer its answer with the status.
+		Curl, Answer string
+		// Example and Body begin the form that sends a request.
+		Example, Body string
+		HasBody       bool
 	}
 	docsParameter struct {
 		Name, In, Type, Description string
@@ -86,6 +106,7 @@ type (
 // renderDocs returns the page that describes a document.
 func renderDocs(document *huma.OpenAPI) ([]byte, error) {
 	view := docsView{Title: document.Info.Title, Version: document.Info.Version, Description: document.Info.Description}
+	view.Script = template.JS(docsScript) //nolint:gosec // it is a constant of the program
 	groups := map[string][]docsOperation{}
 	for _, path := range slices.Sorted(maps.Keys(document.Paths)) {
 		for _, op := range operations(document.Paths[path]) {
@@ -117,13 +138,19 @@ func docsOperationOf(document *huma.OpenAPI, op *huma.Operation) docsOperation {
 	}
 	if op.RequestBody != nil {
 		d.Bodies = append(d.Bodies, docsBodies(document, "request", op.RequestBody.Content)...)
+		d.HasBody = true
+		_, d.Body = exampleOf(op.RequestBody.Content)
 	}
 	for _, status := range slices.Sorted(maps.Keys(op.Responses)) {
-		if status == "default" {
-			continue // the problem, which every operation has
+		if op.Responses[status].Ref != "" {
+			continue // a problem, which every operation has
 		}
 		d.Bodies = append(d.Bodies, docsBodies(document, status, op.Responses[status].Content)...)
+		if _, text := exampleOf(op.Responses[status].Content); text != "" {
+			d.Answer = status + "\n" + text
+		}
 	}
+	d.Curl, d.Example = curl(op), examplePath(op)
 	return d
 }
 

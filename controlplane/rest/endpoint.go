@@ -260,9 +260,9 @@ func describe(document huma.API, route *Route) {
 	document.OpenAPI().AddOperation(op)
 }
 
-// responses describes answers, and the problem that every route may answer with.
+// responses describes the answers of success.
 func responses(schemas huma.Registry, answers []Answer) map[string]*huma.Response {
-	all := map[string]*huma.Response{"default": problemResponse(schemas)}
+	all := map[string]*huma.Response{}
 	for _, answer := range answers {
 		described := &huma.Response{Description: answer.Description, Content: content(schemas, answer.Content)}
 		if described.Description == "" {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humachi"
@@ -26,8 +27,12 @@ func newAPI(r chi.Router, version string) huma.API {
 	config.Info.Description = "Publish JavaScript and TypeScript functions and invoke them. " +
 		"Requests say who sends them: Authorization: Bearer <API key>. " +
 		"Errors are application/problem+json; docs/errors.md lists their codes."
+	config.Info.License = &huma.License{Name: "Apache License 2.0", Identifier: "Apache-2.0"}
+	config.Servers = []*huma.Server{{URL: "/", Description: "The server that this document comes from"}}
+	config.Tags = documentTags()
+	config.Components.Responses = problemResponses(config.Components.Schemas)
 	config.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
-		securityBearer: {Type: "http", Scheme: "bearer", Description: "An API key, if the server requires keys."},
+		securityBearer: {Type: "http", Scheme: "bearer", BearerFormat: "API key", Description: "An API key, if the server requires keys."},
 		securityRunner: {Type: "http", Scheme: "bearer", Description: "The runners' token, RUNNER_STORAGE_API_TOKEN of the server."},
 	}
 	return humachi.New(r, config)
@@ -56,14 +61,6 @@ type typedAPI struct {
 
 // Adapter returns the router for huma.
 func (t typedAPI) Adapter() huma.Adapter { return t.adapter }
-
-// problemResponse describes the error answers of every route.
-func problemResponse(registry huma.Registry) *huma.Response {
-	return &huma.Response{
-		Description: "Error",
-		Content:     content(registry, Content{ContentTypeProblem: Problem{}}),
-	}
-}
 
 // content describes a body of several content types.
 func content(registry huma.Registry, types Content) map[string]*huma.MediaType {
@@ -100,26 +97,40 @@ const (
 	securityRunner = "runner"
 )
 
-// secure adds to the document which routes need a key or a token.
-func (s *Server) secure(a huma.API) {
-	for path, item := range a.OpenAPI().Paths {
-		for _, op := range operations(item) {
-			switch s.routes[op.Method+" "+path].Action {
-			case access.Public:
-			case access.Runner:
-				op.Security = []map[string][]string{{securityRunner: {}}}
-			default:
-				op.Security = []map[string][]string{{securityBearer: {}}}
-			}
-		}
+// secure adds to the document which routes need a key or a token. A function decides
+// whether its endpoint, which is none of the routes, needs a key.
+func (s *Server) secure(op *huma.Operation, route *Route) {
+	switch {
+	case route == nil:
+		op.Security = []map[string][]string{{securityBearer: {}}, {}}
+	case route.Action == access.Public:
+		op.Security = []map[string][]string{}
+	case route.Action == access.Runner:
+		op.Security = []map[string][]string{{securityRunner: {}}}
+	default:
+		op.Security = []map[string][]string{{securityBearer: {}}}
 	}
 }
 
 // completeDocument adds to the document what huma cannot derive.
 func (s *Server) completeDocument(a huma.API) {
-	s.secure(a)
+	document := a.OpenAPI()
+	for _, op := range s.direct.Operations {
+		described := *op
+		document.AddOperation(&described)
+	}
+	for path, item := range document.Paths {
+		for _, op := range operations(item) {
+			route := s.routes[op.Method+" "+path]
+			s.secure(op, route)
+			declareProblems(op, route)
+		}
+	}
+	schemas := document.Components.Schemas.Map()
+	// Only a put has a value. huma derives the field from DocumentItem, where it is required.
+	step := schemas["DocumentStep"]
+	step.Required = slices.DeleteFunc(step.Required, func(name string) bool { return name == "value" })
 	// huma has no nullable references.
-	schemas := a.OpenAPI().Components.Schemas.Map()
 	for schema, field := range map[string]string{"Activation": "error", "FunctionCalls": "last_failure"} {
 		properties := schemas[schema].Properties
 		properties[field] = &huma.Schema{OneOf: []*huma.Schema{properties[field], {Type: "null"}}}

@@ -91,6 +91,9 @@ type Direct struct {
 	// Names returns the names in a path, for the log; they are "" where the path has
 	// none.
 	Names func(path string) (tenant, namespace, function string)
+	// Operations describes the requests in the OpenAPI document. The server adds the errors and
+	// the security.
+	Operations []*huma.Operation
 }
 
 // Server answers the requests of the API. It is safe for concurrent use.
@@ -166,8 +169,16 @@ func (s *Server) mount(endpoints []Endpoint, version string) {
 	})
 	s.router = router
 	s.completeDocument(document)
-	s.openapi = sync.OnceValues(func() ([]byte, error) { return openapiJSON(document.OpenAPI()) })
-	s.docsPage = sync.OnceValues(func() ([]byte, error) { return renderDocs(document.OpenAPI()) })
+	exemplified := sync.OnceValue(func() error { return addExamples(document.OpenAPI()) })
+	rendered := func(render func(*huma.OpenAPI) ([]byte, error)) func() ([]byte, error) {
+		return sync.OnceValues(func() ([]byte, error) {
+			if err := exemplified(); err != nil {
+				return nil, err
+			}
+			return render(document.OpenAPI())
+		})
+	}
+	s.openapi, s.docsPage = rendered(openapiJSON), rendered(renderDocs)
 }
 
 // Routes returns the routes that the server answers, in no order. Tests use it to find

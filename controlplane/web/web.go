@@ -10,8 +10,8 @@
 //	engine.Invoke                    the run; at most api.MaxWebTimeoutMS
 //	respond, write      response.go  the answer
 //
-// The endpoints bypass the router and the OpenAPI document (rest.Direct): they have any
-// method and any path below the alias. Errors of the platform and failures of the function
+// The endpoints bypass the router (rest.Direct): they have any method and any path below
+// the alias. describe.go describes them in the OpenAPI document. Errors of the platform and failures of the function
 // are problems, like those of the API; failures have the codes CS_RUNTIME_…. The answer
 // names the activation in X-Cs-Activation-Id, where its owner finds the details.
 package web
@@ -86,7 +86,7 @@ func (a *API) Direct() rest.Direct {
 			return "", "", ""
 		}
 		return t.tenant, t.namespace, t.function
-	}}
+	}, Operations: describe()}
 }
 
 // target is the function that a URL names, and the path below it.
