@@ -11,8 +11,8 @@
 //	respond, write      response.go  the answer
 //
 // The endpoints bypass the router (rest.Direct): they have any method and any path below
-// the alias. describe.go describes them in the OpenAPI document. Errors of the platform and failures of the function
-// are problems, like those of the API; failures have the codes CS_RUNTIME_…. The answer
+// the alias. describe.go describes them in the OpenAPI document. Errors of the platform and
+// failures of the function are problems, like those of the API; failures have the codes CS_RUNTIME_…. The answer
 // names the activation in X-Cs-Activation-Id, where its owner finds the details.
 package web
 
