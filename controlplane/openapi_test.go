@@ -106,7 +106,7 @@ func (h *harness) holdsContract(t *testing.T, method, path string, a answer) {
 	}
 	contentType, _, _ := strings.Cut(a.header.Get("Content-Type"), ";")
 	content, _ := response["content"].(map[string]any)
-	if _, any := content["*/*"]; any || len(a.body) == 0 && len(content) == 0 {
+	if _, open := content["*/*"]; open || len(a.body) == 0 && len(content) == 0 {
 		return
 	}
 	if _, named := content[contentType]; !named {

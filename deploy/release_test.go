@@ -122,10 +122,7 @@ func checkArchive(t *testing.T, path, folder string) {
 			t.Errorf("%s in %s belongs to %d and has the mode %o", header.Name, path, header.Uid, header.Mode)
 		}
 	}
-	want := []string{""}
-	for _, name := range []string{"CHANGELOG.md", "LICENSE", "README.md", "kvrocks.conf", "sous", "sous.service"} {
-		want = append(want, name)
-	}
+	want := []string{"", "CHANGELOG.md", "LICENSE", "README.md", "kvrocks.conf", "sous", "sous.service"}
 	for i := range want {
 		want[i] = folder + "/" + want[i]
 	}

@@ -139,14 +139,14 @@ func docsOperationOf(document *huma.OpenAPI, op *huma.Operation) docsOperation {
 	if op.RequestBody != nil {
 		d.Bodies = append(d.Bodies, docsBodies(document, "request", op.RequestBody.Content)...)
 		d.HasBody = true
-		_, d.Body = exampleOf(op.RequestBody.Content)
+		d.Body = exampleOf(op.RequestBody.Content)
 	}
 	for _, status := range slices.Sorted(maps.Keys(op.Responses)) {
 		if op.Responses[status].Ref != "" {
 			continue // a problem, which every operation has
 		}
 		d.Bodies = append(d.Bodies, docsBodies(document, status, op.Responses[status].Content)...)
-		if _, text := exampleOf(op.Responses[status].Content); text != "" {
+		if text := exampleOf(op.Responses[status].Content); text != "" {
 			d.Answer = status + "\n" + text
 		}
 	}

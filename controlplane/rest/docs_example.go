@@ -12,8 +12,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// exampleOf returns the example of a body with its content type, indented; "" if it has none.
-func exampleOf(content map[string]*huma.MediaType) (contentType, text string) {
+// exampleOf returns the example of a body, indented; "" if it has none.
+func exampleOf(content map[string]*huma.MediaType) string {
 	for _, contentType := range slices.Sorted(maps.Keys(content)) {
 		raw, ok := content[contentType].Example.(json.RawMessage)
 		if !ok {
@@ -21,11 +21,11 @@ func exampleOf(content map[string]*huma.MediaType) (contentType, text string) {
 		}
 		var indented bytes.Buffer
 		if json.Indent(&indented, raw, "", "  ") != nil {
-			return contentType, string(raw)
+			return string(raw)
 		}
-		return contentType, indented.String()
+		return indented.String()
 	}
-	return "", ""
+	return ""
 }
 
 // examplePath returns the path of op with the values of its examples, and the query.
@@ -62,7 +62,7 @@ func curl(op *huma.Operation) string {
 	if op.RequestBody == nil {
 		return command.String()
 	}
-	if _, text := exampleOf(op.RequestBody.Content); text != "" {
+	if text := exampleOf(op.RequestBody.Content); text != "" {
 		quoted := strings.ReplaceAll(text, "'", `'\''`)
 		fmt.Fprintf(&command, " \\\n  -H \"Content-Type: application/json\" \\\n  -d '%s'", quoted)
 	}

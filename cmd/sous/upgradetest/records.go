@@ -6,6 +6,7 @@ package upgradetest
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -128,7 +129,7 @@ func readRecords(ctx context.Context, r io.Reader, store redis.UniversalClient) 
 	in := bufio.NewReader(r)
 	for {
 		n, err := readLength(in, '*')
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {
 			return fmt.Errorf("a command: %w", err)
