@@ -67,6 +67,9 @@ func (n *NewQueueTrigger) Trigger(queue string) QueueTrigger {
 // Ref returns the alias or version of the function.
 func (t *QueueTrigger) Ref() Ref { return Ref{Alias: t.Alias, Version: t.Version} }
 
+// Target returns the function with its alias or version.
+func (t *QueueTrigger) Target() JobTarget { return JobTarget{t.Function, t.Alias, t.Version} }
+
 // Validate returns CodeInvalid or CodeValidationName with the field's path, and
 // CodeQueueReserved for a queue of the platform.
 func (t *QueueTrigger) Validate() error {

@@ -1,5 +1,10 @@
 package api
 
+import (
+	"slices"
+	"strings"
+)
+
 // Version is an immutable published bundle. Config merges the manifest with the
 // configuration in the publish request. Versions of a function are numbered from 1 without
 // gaps. SHA256 and SizeBytes are those of the canonical tar.
@@ -21,6 +26,25 @@ const (
 	HandlerScheduled = "scheduled"
 	HandlerQueue     = "queue"
 )
+
+// Handles returns CodeInvalid if the verification found that the version has no handler for
+// synchronous invocations by trigger, which is a Trigger… constant. A function handles all of
+// them; the jobs of a queue trigger need the method queue, ticks of a schedule the method
+// scheduled, and all others the method fetch.
+func (v *Version) Handles(trigger string) error {
+	need := HandlerFetch
+	switch trigger {
+	case TriggerQueue:
+		need = HandlerQueue
+	case TriggerSchedule:
+		need = HandlerScheduled
+	}
+	if v.Handlers == nil || slices.Contains(v.Handlers, HandlerFunction) || slices.Contains(v.Handlers, need) {
+		return nil
+	}
+	return Errorf(CodeInvalid, "version %d exports an object with %s, but no method %s, which the trigger %s calls",
+		v.Version, strings.Join(v.Handlers, " and "), need, trigger)
+}
 
 // VersionConfig configures how a version runs. It is stored with all defaults set.
 type VersionConfig struct {

@@ -91,6 +91,8 @@ func (immediate) Authorize(_ context.Context, inv *api.Invocation) error {
 	return nil
 }
 
+func (immediate) AuthorizeTrigger(context.Context, *api.Invocation) error { return nil }
+
 func (immediate) Cancel(context.Context, string, string) (*api.Activation, error) { return nil, nil }
 
 func (immediate) Verify(context.Context, string, string, string, *api.VersionConfig, []byte) ([]string, error) {

@@ -63,6 +63,10 @@ func (e *engine) Authorize(_ context.Context, inv *api.Invocation) error {
 	return e.authorize(inv)
 }
 
+func (e *engine) AuthorizeTrigger(ctx context.Context, inv *api.Invocation) error {
+	return e.Authorize(ctx, inv)
+}
+
 func (e *engine) Cancel(_ context.Context, tenant, id string) (*api.Activation, error) {
 	return e.cancel(tenant, id)
 }

@@ -57,6 +57,7 @@ type Engine interface {
 	// Authorize returns the error with which Invoke would refuse inv. Nothing runs.
 	Authorize(ctx context.Context, inv *api.Invocation) error
 	functions.Engine
+	triggers.Engine
 }
 
 // MinStorageToken is the least length of Config.StorageToken, in bytes.

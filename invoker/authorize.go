@@ -11,12 +11,31 @@ import (
 // those of the resolution (Code…NotFound, CodeStoreUnavailable), CodeAuthnRequired for a
 // version that is not public, CodeAuthzDenied for roles that it does not list.
 func (i *Invoker) Authorize(ctx context.Context, inv *api.Invocation) error {
-	if err := inv.Ref.Validate(); err != nil {
-		return err
-	}
-	res, err := i.resolver.resolve(ctx, target{inv.Tenant, inv.Namespace, inv.Function, inv.Ref})
+	_, err := authorize(ctx, inv, i.resolver.resolve)
+	return err
+}
+
+// AuthorizeTrigger is Authorize for what invokes a function later: a schedule, a queue trigger or
+// a worker binding. It also returns CodeInvalid if the version has no handler for inv.Trigger,
+// so that a mistake shows when the trigger is made, and not with its first event. It reads the
+// version from the store: a deployment moves the alias and makes the trigger at once, perhaps on
+// two replicas.
+func (i *Invoker) AuthorizeTrigger(ctx context.Context, inv *api.Invocation) error {
+	res, err := authorize(ctx, inv, i.resolver.load)
 	if err != nil {
 		return err
 	}
-	return inv.Permit(res.Version.Config.Authz)
+	return res.Version.Handles(inv.Trigger.Type)
+}
+
+// authorize implements Authorize with the version that resolve finds, and returns it.
+func authorize(ctx context.Context, inv *api.Invocation, resolve func(context.Context, target) (*resolution, error)) (*resolution, error) {
+	if err := inv.Ref.Validate(); err != nil {
+		return nil, err
+	}
+	res, err := resolve(ctx, target{inv.Tenant, inv.Namespace, inv.Function, inv.Ref})
+	if err != nil {
+		return nil, err
+	}
+	return res, inv.Permit(res.Version.Config.Authz)
 }

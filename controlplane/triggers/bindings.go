@@ -2,13 +2,11 @@ package triggers
 
 import (
 	"context"
-	"errors"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/codesous/sous/api"
-	"github.com/codesous/sous/api/httpstatus"
 	"github.com/codesous/sous/controlplane/access"
 	"github.com/codesous/sous/controlplane/rest"
 	"github.com/codesous/sous/storage"
@@ -226,13 +224,8 @@ func (a *API) ownBinding(ctx context.Context, path storage.BindingPath, b *bindi
 
 // mayBind refuses a binding whose functions do not exist, or that the caller may not
 // invoke: activities are not authorized again when they run. A function that several
-// activity types name is checked once. Errors: those of Engine.Authorize, where a missing
-// function names the activity type; CodeAuthzDenied.
+// activity types name is checked once. Errors: those of mayRun.
 func (a *API) mayBind(ctx context.Context, path storage.BindingPath, b *api.WorkerBinding) error {
-	c := rest.CallerOf(ctx)
-	if err := c.Need(access.FunctionInvoke); err != nil {
-		return err
-	}
 	checked := map[api.JobTarget]bool{}
 	for _, kind := range b.ActivityTypes() {
 		target := b.ActivityMap[kind]
@@ -240,16 +233,7 @@ func (a *API) mayBind(ctx context.Context, path storage.BindingPath, b *api.Work
 			continue
 		}
 		checked[target] = true
-		err := a.engine.Authorize(ctx, &api.Invocation{
-			Tenant: path.Tenant, Namespace: path.Namespace, Function: target.Function, Ref: target.Ref(),
-			Trigger: api.Trigger{Type: api.TriggerCadence}, Principal: c.Principal(), Access: c.Access(),
-		})
-		var refused *api.Error
-		if errors.As(err, &refused) && httpstatus.Of(refused.Code) == http.StatusNotFound {
-			return api.Wrap(refused.Code, err, refused.Message).
-				WithFields(api.FieldError{Path: "activity_map." + kind, Message: "must be a function that exists, with the alias or version"})
-		}
-		if err != nil {
+		if err := a.mayRun(ctx, path.Tenant, path.Namespace, api.TriggerCadence, target, "activity_map."+kind); err != nil {
 			return err
 		}
 	}

@@ -2,13 +2,11 @@ package triggers
 
 import (
 	"context"
-	"errors"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/codesous/sous/api"
-	"github.com/codesous/sous/api/httpstatus"
 	"github.com/codesous/sous/controlplane/access"
 	"github.com/codesous/sous/controlplane/rest"
 	"github.com/codesous/sous/storage/triggers"
@@ -164,23 +162,11 @@ func (a *API) matchTrigger(ctx context.Context, p *QueueTriggerPath, ifMatch str
 	return &found.Revision, nil
 }
 
-// mayTrigger refuses a trigger whose function does not exist, or that the caller may not invoke
-// or feed with jobs: activations are not authorized again by action. Errors: those of
-// Engine.Authorize, where a missing function or alias names the field function; CodeAuthzDenied.
+// mayTrigger refuses a trigger whose function the caller may not invoke or feed with jobs:
+// activations are not authorized again by action. Errors: those of mayRun; CodeAuthzDenied.
 func (a *API) mayTrigger(ctx context.Context, tenant, namespace string, t *api.QueueTrigger) error {
-	c := rest.CallerOf(ctx)
-	for _, action := range []access.Action{access.FunctionInvoke, access.JobFetch} {
-		if err := c.Need(action); err != nil {
-			return err
-		}
+	if err := rest.CallerOf(ctx).Need(access.JobFetch); err != nil {
+		return err
 	}
-	err := a.engine.Authorize(ctx, &api.Invocation{
-		Tenant: tenant, Namespace: namespace, Function: t.Function, Ref: t.Ref(),
-		Trigger: api.Trigger{Type: api.TriggerQueue}, Principal: c.Principal(), Access: c.Access(),
-	})
-	var refused *api.Error
-	if errors.As(err, &refused) && httpstatus.Of(refused.Code) == http.StatusNotFound {
-		return api.Wrap(refused.Code, err, refused.Message).WithFields(api.FieldError{Path: "function", Message: "must be a function that exists, with the alias or version"})
-	}
-	return err
+	return a.mayRun(ctx, tenant, namespace, api.TriggerQueue, t.Target(), "function")
 }

@@ -3,14 +3,12 @@ package triggers
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/codesous/sous/api"
-	"github.com/codesous/sous/api/httpstatus"
 	"github.com/codesous/sous/controlplane/access"
 	"github.com/codesous/sous/controlplane/rest"
 	"github.com/codesous/sous/scheduler"
@@ -256,22 +254,10 @@ func (a *API) author(ctx context.Context, tenant, namespace string) scheduler.Au
 // maySchedule refuses a schedule whose target does not exist, or that the caller may
 // not use: ticks are not authorized again. A queue as the target needs cs:job:enqueue, a
 // function cs:function:invoke and the version's invoke_schedule_roles. Errors: those of
-// Engine.Authorize, where a missing function or alias names the field ref; CodeAuthzDenied.
+// mayRun; CodeAuthzDenied.
 func (a *API) maySchedule(ctx context.Context, tenant, namespace string, schedule *api.Schedule) error {
-	c := rest.CallerOf(ctx)
 	if schedule.Queue != nil {
-		return c.Need(access.JobEnqueue)
+		return rest.CallerOf(ctx).Need(access.JobEnqueue)
 	}
-	if err := c.Need(access.FunctionInvoke); err != nil {
-		return err
-	}
-	err := a.engine.Authorize(ctx, &api.Invocation{
-		Tenant: tenant, Namespace: namespace, Function: schedule.Ref.Function, Ref: schedule.Ref.Ref(),
-		Trigger: api.Trigger{Type: api.TriggerSchedule}, Principal: c.Principal(), Access: c.Access(),
-	})
-	var refused *api.Error
-	if errors.As(err, &refused) && httpstatus.Of(refused.Code) == http.StatusNotFound {
-		return api.Wrap(refused.Code, err, refused.Message).WithFields(api.FieldError{Path: "ref", Message: "must be a function that exists, with the alias or version"})
-	}
-	return err
+	return a.mayRun(ctx, tenant, namespace, api.TriggerSchedule, *schedule.Ref, "ref")
 }

@@ -10,10 +10,14 @@ package triggers
 
 import (
 	"context"
+	"errors"
+	"net/http"
 	"slices"
 	"time"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/httpstatus"
+	"github.com/codesous/sous/controlplane/access"
 	"github.com/codesous/sous/controlplane/rest"
 	"github.com/codesous/sous/scheduler"
 	"github.com/codesous/sous/storage"
@@ -34,9 +38,9 @@ type Schedules interface {
 
 // Engine authorizes invocations.
 type Engine interface {
-	// Authorize returns the error with which an invocation of inv would be refused; it
-	// runs nothing.
-	Authorize(ctx context.Context, inv *api.Invocation) error
+	// AuthorizeTrigger returns the error with which an invocation of inv would be refused, or
+	// CodeInvalid if the version has no handler for its trigger; it runs nothing.
+	AuthorizeTrigger(ctx context.Context, inv *api.Invocation) error
 }
 
 // API serves schedules, queue triggers and worker bindings. It is safe for concurrent use.
@@ -51,6 +55,32 @@ type API struct {
 // New returns the API of schedules, and of the triggers and bindings in a store. engine authorizes owners.
 func New(store *storage.Store, schedules Schedules, engine Engine, clock func() time.Time) *API {
 	return &API{schedules: schedules, bindings: bindings.New(store), queues: triggers.New(store), engine: engine, clock: clock}
+}
+
+// mayRun refuses a target that does not exist, that has no handler for the trigger, or that the
+// caller may not invoke. Errors: those of Engine.AuthorizeTrigger, where one about the target
+// names field; CodeAuthzDenied.
+func (a *API) mayRun(ctx context.Context, tenant, namespace, trigger string, target api.JobTarget, field string) error {
+	c := rest.CallerOf(ctx)
+	if err := c.Need(access.FunctionInvoke); err != nil {
+		return err
+	}
+	err := a.engine.AuthorizeTrigger(ctx, &api.Invocation{
+		Tenant: tenant, Namespace: namespace, Function: target.Function, Ref: target.Ref(),
+		Trigger: api.Trigger{Type: trigger}, Principal: c.Principal(), Access: c.Access(),
+	})
+	var refused *api.Error
+	if !errors.As(err, &refused) {
+		return err
+	}
+	problem := "must be a function that exists, with the alias or version"
+	switch {
+	case refused.Code == api.CodeInvalid:
+		problem = refused.Message
+	case httpstatus.Of(refused.Code) != http.StatusNotFound:
+		return err
+	}
+	return api.Wrap(refused.Code, err, refused.Message).WithFields(api.FieldError{Path: field, Message: problem})
 }
 
 // Endpoints declares what the API serves.
