@@ -1,34 +1,20 @@
 package controlplane_test
 
 import (
-	"context"
-	"os/exec"
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/chromedp/chromedp"
+
+	"github.com/codesous/sous/controlplane/browsertest"
 )
 
 // The form of an operation sends its example with the key of the page, and shows the answer.
 func TestReferenceFormSendsARequest(t *testing.T) {
 	t.Parallel()
-	executable, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Skip("chromium is not installed: run tools/need-chromium.sh, as make test does")
-	}
+	ctx := browsertest.Open(t, time.Minute)
 	k := startKeyed(t, embedded(t))
 	key, _ := k.key(t, "viewer")
-	options := slices.Concat(chromedp.DefaultExecAllocatorOptions[:], []chromedp.ExecAllocatorOption{
-		chromedp.ExecPath(executable), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Flag("disable-dev-shm-usage", true),
-		chromedp.WSURLReadTimeout(time.Minute),
-	})
-	allocator, end := chromedp.NewExecAllocator(t.Context(), options...)
-	t.Cleanup(end)
-	ctx, closeTab := chromedp.NewContext(allocator)
-	t.Cleanup(closeTab)
-	ctx, stop := context.WithTimeout(ctx, time.Minute)
-	t.Cleanup(stop)
 	if err := chromedp.Do(ctx, chromedp.Navigate(k.URL+"/docs/reference")); err != nil {
 		t.Fatalf("Navigate: %v", err)
 	}

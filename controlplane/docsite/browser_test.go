@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os/exec"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -18,6 +16,7 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
+	"github.com/codesous/sous/controlplane/browsertest"
 	"github.com/codesous/sous/docs"
 )
 
@@ -33,10 +32,7 @@ type browser struct {
 // open starts Chromium with the site. The test is skipped where Chromium is missing.
 func open(t *testing.T) *browser {
 	t.Helper()
-	executable, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Skip("chromium is not installed: run tools/need-chromium.sh, as make test does")
-	}
+	ctx := browsertest.Open(t, time.Minute)
 	s := New(docs.Pages)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := s.serve(w, r); err != nil {
@@ -44,17 +40,6 @@ func open(t *testing.T) *browser {
 		}
 	}))
 	t.Cleanup(server.Close)
-	// Tests run in containers and as root, where Chromium's own sandbox cannot start.
-	options := slices.Concat(chromedp.DefaultExecAllocatorOptions[:], []chromedp.ExecAllocatorOption{
-		chromedp.ExecPath(executable), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Flag("disable-dev-shm-usage", true),
-		chromedp.WSURLReadTimeout(time.Minute),
-	})
-	allocator, end := chromedp.NewExecAllocator(t.Context(), options...)
-	t.Cleanup(end)
-	ctx, closeTab := chromedp.NewContext(allocator)
-	t.Cleanup(closeTab)
-	ctx, stop := context.WithTimeout(ctx, time.Minute)
-	t.Cleanup(stop)
 	b := &browser{ctx: ctx, site: server.URL + "/docs/"}
 	if err := chromedp.Listen(ctx, b.listen); err != nil {
 		t.Fatalf("start Chromium: got %v, want success", err)
