@@ -37,11 +37,16 @@ import (
 // and the condition [kvrocks], which holds where the tests' store server is KVRocks.
 func TestScripts(t *testing.T) {
 	t.Parallel()
-	executable := soustest.Executable(t)
+	testscript.Run(t, scripts(t, "testdata/script", soustest.Executable(t)))
+}
+
+// scripts returns the parameters of the scripts in a folder, for a built program.
+func scripts(t *testing.T, dir, executable string) testscript.Params {
+	t.Helper()
 	redis := storagetest.Redis(t, "--appendonly", "yes")
 	volatile := storagetest.Redis(t, "--maxmemory-policy", "allkeys-lru", "--rename-command", "TIME", "") // keeps nothing
-	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata/script",
+	return testscript.Params{
+		Dir:                 dir,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Condition: func(name string) (bool, error) {
@@ -75,7 +80,7 @@ func TestScripts(t *testing.T) {
 			"setvar": setvar,
 			"post":   post,
 		},
-	})
+	}
 }
 
 // onKVRocks reports whether the tests' store server is KVRocks.
