@@ -1,6 +1,7 @@
 package controlplane_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -38,5 +39,27 @@ func TestReferenceFormSendsARequest(t *testing.T) {
 		if got := submit(text); len(got) < len(want) || got[:len(want)] != want {
 			t.Errorf("whoami with key %q: got %q, want %q", text, got, want)
 		}
+	}
+}
+
+// The reference fits a phone: only its code blocks may be scrolled sideways.
+func TestReferenceFitsAPhone(t *testing.T) {
+	t.Parallel()
+	k := startKeyed(t, embedded(t))
+	ctx := browsertest.Open(t, time.Minute)
+	if err := chromedp.Do(ctx, chromedp.EmulateViewport(360, 740), chromedp.Navigate(k.URL+"/docs/reference")); err != nil {
+		t.Fatalf("Navigate: %v", err)
+	}
+	wide, err := chromedp.Run(ctx, chromedp.Evaluate[[]string](`
+		document.querySelectorAll("details").forEach((d) => { d.open = true; });
+		[...document.querySelectorAll("body *")].filter((e) => !e.closest("pre") && e.getBoundingClientRect().right > innerWidth + 1).map((e) => e.outerHTML.slice(0, 120))`))
+	if err != nil {
+		t.Fatalf("Evaluate: %v", err)
+	}
+	if len(wide) > 0 {
+		t.Errorf("%d elements are wider than a phone, want none; the first ones are\n%s", len(wide), strings.Join(wide[:min(5, len(wide))], "\n"))
+	}
+	if width, err := chromedp.Run(ctx, chromedp.Evaluate[int]("document.documentElement.scrollWidth")); err != nil || width > 360 {
+		t.Errorf("the page is %d wide, error %v, want at most 360", width, err)
 	}
 }
