@@ -55,7 +55,7 @@ func (h *harness) write(t *testing.T, a *activations.Record, chunk int, messages
 		}
 		ndjson = append(append(ndjson, line...), '\n')
 	}
-	if err := activations.NewLogs(h.store).Append(t.Context(), h.tenant, a.ActivationID, chunk, ndjson, 0); err != nil {
+	if err := activations.NewLogs(h.store).Append(t.Context(), a, chunk, ndjson); err != nil {
 		t.Fatalf("Append: %v", err)
 	}
 }

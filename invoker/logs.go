@@ -21,7 +21,8 @@ const logFlushDelay = 250 * time.Millisecond
 // logWriter stores chunks: activations.Logs. Append replaces a chunk of the same number, so
 // a write with an unknown outcome can be repeated.
 type logWriter interface {
-	Append(ctx context.Context, tenant, activationID string, chunk int, ndjson []byte, ownMS int64) error
+	Append(ctx context.Context, a *activations.Record, chunk int, ndjson []byte) error
+	Keep(ctx context.Context, a *activations.Record) error
 }
 
 // logSink gathers an activation's lines into chunks of at most LogChunkBytes and writes
@@ -40,12 +41,10 @@ type logWriter interface {
 // A line belongs to exactly one chunk and never changes once its chunk is sealed. Sealed
 // chunks stay in memory until they are written: at most api.MaxLogBytes.
 type logSink struct {
-	writer     logWriter
-	ctx        context.Context // bounds the background writes of one activation
-	tenant, id string
-	attempt    int
-	keepMS     int64      // the retention of the version, 0 for that of the tenant
-	secrets    *vault.Run // must not appear in a line; nil for none
+	writer  logWriter
+	ctx     context.Context     // bounds the background writes of one activation
+	rec     *activations.Record // as the attempt began
+	secrets *vault.Run          // must not appear in a line; nil for none
 	// ready returns when chunks may be written while the function runs; with nil they may
 	// from the beginning.
 	ready func(context.Context) error
@@ -65,18 +64,17 @@ type logSink struct {
 
 // logsOf returns the sink of one attempt of an activation.
 func (i *Invoker) logsOf(rec *activations.Record) *logSink {
-	s := newLogSink(i.life, i.logs, rec.Tenant, rec.ActivationID, rec.Attempt)
-	s.keepMS = rec.RetentionMS
+	s := newLogSink(i.life, i.logs, rec)
 	if i.observer != nil {
 		s.logged = func(line api.LogLine) { i.observer.Logged(&rec.Activation, line) }
 	}
 	return s
 }
 
-// newLogSink returns the sink of one attempt. ctx applies to the writes in the background;
-// it must outlive the request.
-func newLogSink(ctx context.Context, writer logWriter, tenant, id string, attempt int) *logSink {
-	return &logSink{writer: writer, ctx: ctx, tenant: tenant, id: id, attempt: attempt}
+// newLogSink returns the sink of one attempt of rec. ctx applies to the writes in the
+// background; it must outlive the request.
+func newLogSink(ctx context.Context, writer logWriter, rec *activations.Record) *logSink {
+	return &logSink{writer: writer, ctx: ctx, rec: rec}
 }
 
 // from makes the chunks of a later lease of the activation's job follow those of the leases
@@ -153,7 +151,7 @@ func (s *logSink) line(r wire.LogRecord) (l api.LogLine, encoded []byte, cut boo
 		}
 		message, cut = jsonString(text), true
 	}
-	l = api.LogLine{TSMS: r.TSMS, Level: wire.Levels[r.Level], Message: message, Attempt: s.attempt}
+	l = api.LogLine{TSMS: r.TSMS, Level: wire.Levels[r.Level], Message: message, Attempt: s.rec.Attempt}
 	encoded, err := api.EncodeJSON(l)
 	if err != nil { // a valid message always encodes
 		return l, nil, true
@@ -178,8 +176,12 @@ func (s *logSink) seal() {
 	}
 }
 
-// flushOpen writes the open chunk when its oldest line has waited for logFlushDelay.
+// flushOpen writes the open chunk when its oldest line has waited for logFlushDelay. A chunk that
+// may not be written yet stays open, so that it can grow until it may.
 func (s *logSink) flushOpen() {
+	if s.ready != nil && s.ready(s.ctx) != nil {
+		return // the activation's end writes it
+	}
 	s.mu.Lock()
 	s.timer = nil
 	closing := s.closing
@@ -218,7 +220,7 @@ func (s *logSink) write(ctx context.Context) error {
 		}
 		chunk, number := s.sealed[0], s.next
 		s.mu.Unlock()
-		if err := s.writer.Append(ctx, s.tenant, s.id, number, chunk, s.keepMS); err != nil {
+		if err := s.writer.Append(ctx, s.rec, number, chunk); err != nil {
 			return err
 		}
 		s.mu.Lock()
@@ -230,11 +232,15 @@ func (s *logSink) write(ctx context.Context) error {
 	}
 }
 
-// drain ends the sink: no further line is taken, and all chunks are written when
-// it returns nil. It may be called again after an error.
-func (s *logSink) drain(ctx context.Context) error {
+// drain ends the sink: no further line is taken, and when it returns nil, all chunks are written
+// and live as long as next, the record that is written next. It may be called again after an
+// error.
+func (s *logSink) drain(ctx context.Context, next *activations.Record) error {
 	s.close()
-	return s.write(ctx)
+	if err := s.write(ctx); err != nil {
+		return err
+	}
+	return s.writer.Keep(ctx, next)
 }
 
 // only ends the sink and returns its lines if one chunk, number 0, holds all of them; nil

@@ -13,6 +13,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/invoker/sandbox/wire"
+	"github.com/codesous/sous/storage/activations"
 )
 
 // chunks is a logWriter in memory; fail, if set, refuses.
@@ -20,9 +21,10 @@ type chunks struct {
 	mu   sync.Mutex
 	got  [][]byte
 	fail error
+	kept *activations.Record // of the last Keep
 }
 
-func (c *chunks) Append(_ context.Context, _, _ string, chunk int, ndjson []byte, _ int64) error {
+func (c *chunks) Append(_ context.Context, _ *activations.Record, chunk int, ndjson []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.fail != nil {
@@ -33,6 +35,16 @@ func (c *chunks) Append(_ context.Context, _, _ string, chunk int, ndjson []byte
 	}
 	c.got = append(c.got, bytes.Clone(ndjson))
 	return nil
+}
+
+func (c *chunks) Keep(_ context.Context, a *activations.Record) error {
+	c.kept = a
+	return nil
+}
+
+// attemptRecord returns the record of an attempt that begins.
+func attemptRecord(n int) *activations.Record {
+	return &activations.Record{Activation: api.Activation{Tenant: "t_test00", ActivationID: "id", Attempt: n}}
 }
 
 func (c *chunks) lines(t *testing.T) []api.LogLine {
@@ -58,12 +70,12 @@ func (c *chunks) lines(t *testing.T) []api.LogLine {
 func TestLogSinkEncodes(t *testing.T) {
 	t.Parallel()
 	w := &chunks{}
-	s := newLogSink(t.Context(), w, "t_test00", "id", 2)
+	s := newLogSink(t.Context(), w, attemptRecord(2))
 	s.add(wire.LogRecord{TSMS: 1, Level: 1, Text: []byte("plain \"text\"\nwith a line break")})
 	s.add(wire.LogRecord{TSMS: 2, Level: 3, JSON: true, Text: []byte(`{"a":[1,null]}`)})
 	s.add(wire.LogRecord{TSMS: 3, Level: 0, JSON: true, Text: []byte("{not json}\n{")})
 	s.add(wire.LogRecord{TSMS: 4, Level: 2, Text: []byte{0xff, 'x'}})
-	if err := s.drain(t.Context()); err != nil {
+	if err := s.drain(t.Context(), s.rec); err != nil {
 		t.Fatalf("s.drain: %v", err)
 	}
 	s.add(wire.LogRecord{TSMS: 5, Text: []byte("too late")})
@@ -85,7 +97,7 @@ func TestLogSinkEncodes(t *testing.T) {
 func TestLogSinkBounds(t *testing.T) {
 	t.Parallel()
 	w := &chunks{}
-	s := newLogSink(t.Context(), w, "t_test00", "id", 1)
+	s := newLogSink(t.Context(), w, attemptRecord(1))
 	s.add(wire.LogRecord{Text: []byte(strings.Repeat("é\x01", 200<<10))}) // longer than a chunk, and escaped
 	if !s.truncated() {
 		t.Error("a line longer than a chunk is not marked as cut")
@@ -93,7 +105,7 @@ func TestLogSinkBounds(t *testing.T) {
 	for range 2000 {
 		s.add(wire.LogRecord{Text: []byte(strings.Repeat("x", 1<<10))})
 	}
-	if err := s.drain(t.Context()); err != nil {
+	if err := s.drain(t.Context(), s.rec); err != nil {
 		t.Fatalf("s.drain: %v", err)
 	}
 	total := 0
@@ -112,7 +124,7 @@ func TestLogSinkFlushesWhileRunning(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := &chunks{fail: errors.New("the store is away")}
-		s := newLogSink(t.Context(), w, "t_test00", "id", 1)
+		s := newLogSink(t.Context(), w, attemptRecord(1))
 		s.add(wire.LogRecord{TSMS: 1, Text: []byte("one")})
 		time.Sleep(logFlushDelay + time.Millisecond)
 		synctest.Wait()
@@ -125,9 +137,37 @@ func TestLogSinkFlushesWhileRunning(t *testing.T) {
 		if got := w.lines(t); len(got) != 2 {
 			t.Errorf("%d lines before the end, want both", len(got))
 		}
-		if err := s.drain(t.Context()); err != nil {
+		if err := s.drain(t.Context(), s.rec); err != nil {
 			t.Fatalf("s.drain: %v", err)
 		}
+	})
+}
+
+// The lines of an activation that is not recorded while it runs stay in one chunk, and one
+// goroutine waits to write it.
+func TestLogSinkWaitsToBeShown(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w, shown, waiting := &chunks{}, make(chan struct{}), 0
+		s := newLogSink(t.Context(), w, attemptRecord(1))
+		s.ready = func(context.Context) error {
+			waiting++
+			<-shown
+			return nil
+		}
+		for range 10 {
+			s.add(wire.LogRecord{Text: []byte("line")})
+			time.Sleep(logFlushDelay + time.Millisecond)
+			synctest.Wait()
+		}
+		if waiting != 1 {
+			t.Errorf("%d writers wait, want 1", waiting)
+		}
+		if chunk, one := s.only(); !one || bytes.Count(chunk, []byte("\n")) != 10 {
+			t.Errorf("got %d lines in one chunk (%v), want all 10", bytes.Count(chunk, []byte("\n")), one)
+		}
+		close(shown)
+		synctest.Wait()
 	})
 }
 
@@ -135,14 +175,15 @@ func TestLogSinkDrainReports(t *testing.T) {
 	t.Parallel()
 	away := errors.New("the store is away")
 	w := &chunks{fail: away}
-	s := newLogSink(t.Context(), w, "t_test00", "id", 1)
+	s := newLogSink(t.Context(), w, attemptRecord(1))
 	s.add(wire.LogRecord{Text: []byte("one")})
-	if err := s.drain(t.Context()); !errors.Is(err, away) {
+	if err := s.drain(t.Context(), s.rec); !errors.Is(err, away) {
 		t.Fatalf("drain: %v", err)
 	}
 	w.fail = nil
-	if err := s.drain(t.Context()); err != nil || len(w.lines(t)) != 1 {
-		t.Errorf("the second drain: %v, %d lines", err, len(w.got))
+	ended := attemptRecord(1)
+	if err := s.drain(t.Context(), ended); err != nil || len(w.lines(t)) != 1 || w.kept != ended {
+		t.Errorf("the second drain: got %v, %d lines, kept for %v, want 1 line for the ended record", err, len(w.got), w.kept)
 	}
 }
 
@@ -150,13 +191,13 @@ func TestLogSinkDrainReports(t *testing.T) {
 func TestLogSinkKeepsFailure(t *testing.T) {
 	t.Parallel()
 	w := &chunks{}
-	s := newLogSink(t.Context(), w, "t_test00", "id", 1)
+	s := newLogSink(t.Context(), w, attemptRecord(1))
 	for !s.truncated() {
 		s.add(wire.LogRecord{Level: 1, Text: bytes.Repeat([]byte("x"), 1000)})
 	}
 	s.fail(nil, 7)
 	s.fail(&api.ActivationError{Type: api.ErrTimeout, Message: "too late"}, 7)
-	if err := s.drain(t.Context()); err != nil {
+	if err := s.drain(t.Context(), s.rec); err != nil {
 		t.Fatalf("s.drain: %v", err)
 	}
 	lines := w.lines(t)

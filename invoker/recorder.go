@@ -130,7 +130,7 @@ func (r *recorder) finish(ctx context.Context, running, final *activations.Recor
 // try writes the remaining logs and then the terminal record, once, and returns the record
 // that stands: final itself if this writer won. It may be repeated after an error.
 func (r *recorder) try(ctx context.Context, final *activations.Record, logs *logSink) (*activations.Record, error) {
-	if err := logs.drain(ctx); err != nil {
+	if err := logs.drain(ctx, final); err != nil {
 		return nil, err
 	}
 	final.LogsTruncated = final.LogsTruncated || logs.truncated()

@@ -109,7 +109,7 @@ func (w *worker) giveBack(j *leasedJob, e *ending) {
 // because the store did not answer.
 func (w *worker) requeue(j *leasedJob, e *ending, queued *activations.Record) (current *activations.Record, ok bool) {
 	err := w.retryWrite(j, func(ctx context.Context) (err error) {
-		if err := e.logs.drain(ctx); err != nil {
+		if err := e.logs.drain(ctx, queued); err != nil {
 			return err
 		}
 		queued.LogsTruncated = queued.LogsTruncated || e.logs.truncated()

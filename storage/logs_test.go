@@ -32,6 +32,7 @@ func TestLogsArePagedAndFollowed(t *testing.T) {
 	t.Parallel()
 	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
 		logs, tenant, id, ctx := activations.NewLogs(s), storagetest.Tenant(t), uuid.NewString(), t.Context()
+		a := &activations.Record{Activation: api.Activation{Tenant: tenant, ActivationID: id}}
 		var cursor activations.LogCursor
 		var got []int64
 		read := func(limit int) {
@@ -56,12 +57,12 @@ func TestLogsArePagedAndFollowed(t *testing.T) {
 		}
 		read(10) // nothing there yet
 		// Chunk 0 grows between reads; 12 chunks are more than one read takes at once.
-		if err := logs.Append(ctx, tenant, id, 0, ndjson(t, 0, 2), 0); err != nil {
+		if err := logs.Append(ctx, a, 0, ndjson(t, 0, 2)); err != nil {
 			t.Fatalf("logs.Append: %v", err)
 		}
 		read(10)
 		for chunk := range 12 {
-			if err := logs.Append(ctx, tenant, id, chunk, ndjson(t, chunk*5, chunk*5+5), 0); err != nil {
+			if err := logs.Append(ctx, a, chunk, ndjson(t, chunk*5, chunk*5+5)); err != nil {
 				t.Fatalf("logs.Append: %v", err)
 			}
 		}
@@ -77,7 +78,7 @@ func TestLogsArePagedAndFollowed(t *testing.T) {
 		if d := cmp.Diff(want, got); d != "" {
 			t.Errorf("difference (-want +got):\n%s", d)
 		}
-		if err := logs.Append(ctx, tenant, id, 12, make([]byte, api.LogChunkBytes+1), 0); err == nil {
+		if err := logs.Append(ctx, a, 12, make([]byte, api.LogChunkBytes+1)); err == nil {
 			t.Error("a chunk over the limit was stored")
 		}
 	})

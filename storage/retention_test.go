@@ -39,7 +39,7 @@ func TestActivationRetention(t *testing.T) {
 				if _, _, err := f.activations.Finish(ctx, succeeded(a, f.NowMS(), result), 1); err != nil {
 					t.Fatalf("activations.Finish: %v", err)
 				}
-				if err := activations.NewLogs(f.Store).Append(ctx, a.Tenant, a.ActivationID, 0, []byte("{}\n"), a.RetentionMS); err != nil {
+				if err := activations.NewLogs(f.Store).Append(ctx, a, 0, []byte("{}\n")); err != nil {
 					t.Fatalf("Logs.Append: %v", err)
 				}
 				for _, key := range []string{
@@ -55,6 +55,34 @@ func TestActivationRetention(t *testing.T) {
 				}
 				expect(keys.ActivationMeta(short.Tenant, short.ActivationID), want)
 				expect(keys.LogChunk(short.Tenant, short.ActivationID, 0), want)
+			}
+
+			// The log of an asynchronous activation outlives the waits between its attempts, and
+			// then lives as long as the record.
+			logs, job := activations.NewLogs(f.Store), f.running()
+			job.JobID = "job"
+			for chunk := range 2 {
+				if err := logs.Append(ctx, job, chunk, []byte("{}\n")); err != nil {
+					t.Fatalf("Logs.Append: %v", err)
+				}
+			}
+			living := func(want time.Duration) {
+				t.Helper()
+				for _, key := range []string{keys.LogChunk(job.Tenant, job.ActivationID, 0), keys.LogChunk(job.Tenant, job.ActivationID, 1), keys.LogChunks(job.Tenant, job.ActivationID)} {
+					expect(key, want)
+				}
+			}
+			living(api.ActivationTTLMS * time.Millisecond)
+			for _, a := range []*activations.Record{succeeded(job, f.NowMS(), `1`), job} {
+				a.Attempt = 2
+				if err := logs.Keep(ctx, a); err != nil {
+					t.Fatalf("Logs.Keep: %v", err)
+				}
+				if a.Status.Terminal() {
+					living(5 * time.Hour)
+				} else {
+					living(api.ActivationTTLMS * time.Millisecond)
+				}
 			}
 		})
 	}

@@ -33,7 +33,7 @@ func TestTimesToLive(t *testing.T) {
 			t.Fatalf("activations.Finish: %v", err)
 		}
 	}
-	if err := activations.NewLogs(f.Store).Append(ctx, f.fn.Tenant, running.ActivationID, 0, []byte("{}\n"), 0); err != nil {
+	if err := activations.NewLogs(f.Store).Append(ctx, running, 0, []byte("{}\n")); err != nil {
 		t.Fatalf("Logs.Append: %v", err)
 	}
 	kv := storage.NewKV(f.Store)

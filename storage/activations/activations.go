@@ -20,11 +20,14 @@ const (
 	scriptAttempt  = "activation_attempt.lua"
 )
 
-// keep returns the time-to-live that a write of a's record sets: the retention of a's version,
-// else that of the tenant or of the store. A record that has not ended lives for
-// api.ActivationTTLMS at least, so that a short retention ends no record of a job that waits.
-func (r *Repository) keep(a *Record) time.Duration {
-	ms := r.s.ActivationRetentionMS(a.Tenant, a.RetentionMS)
+// keep returns the time-to-live that a write of a's record sets.
+func (r *Repository) keep(a *Record) time.Duration { return keepOf(r.s, a) }
+
+// keepOf returns the time-to-live of a's record: the retention of a's version, else that of the
+// tenant or of the store. A record that has not ended lives for api.ActivationTTLMS at least, so
+// that a short retention ends no record of a job that waits.
+func keepOf(s *storage.Store, a *Record) time.Duration {
+	ms := s.ActivationRetentionMS(a.Tenant, a.RetentionMS)
 	if !a.Status.Terminal() {
 		ms = max(ms, api.ActivationTTLMS)
 	}

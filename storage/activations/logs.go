@@ -62,17 +62,51 @@ type LogEntry struct {
 
 // Append stores a chunk of lines: NDJSON of api.LogLine, each line ended by a newline, at
 // most api.LogChunkBytes. Chunks count from 0. Writing a chunk again replaces it, which is
-// how a chunk grows; lines that were written must stay. ownMS is the retention of the
-// activation's version in milliseconds, 0 for that of the tenant; it counts from this write.
-func (r *Logs) Append(ctx context.Context, tenant, id string, chunk int, ndjson []byte, ownMS int64) error {
+// how a chunk grows; lines that were written must stay.
+//
+// The chunk expires after the retention of a, which counts from this write. That of an
+// asynchronous activation may wait for further attempts: it lives for api.ActivationTTLMS at
+// least, as the record does, until Keep sets its time.
+func (r *Logs) Append(ctx context.Context, a *Record, chunk int, ndjson []byte) error {
 	if err := checkChunk(ndjson); err != nil {
 		return err
 	}
-	keep := time.Duration(r.s.ActivationRetentionMS(tenant, ownMS)) * time.Millisecond
+	ms := r.s.ActivationRetentionMS(a.Tenant, a.RetentionMS)
+	if a.JobID != "" {
+		ms = max(ms, api.ActivationTTLMS)
+	}
+	index := r.s.Keys().LogChunks(a.Tenant, a.ActivationID)
 	pipe := r.s.Client().Pipeline()
-	queueChunk(ctx, pipe, r.s.Keys().LogChunk(tenant, id, chunk), r.s.Keys().LogChunks(tenant, id), chunk, ndjson, keep)
+	queueChunk(ctx, pipe, r.s.Keys().LogChunk(a.Tenant, a.ActivationID, chunk), index, chunk, ndjson, time.Duration(ms)*time.Millisecond)
 	_, err := pipe.Exec(ctx)
 	return storage.Failure(ctx, "write log", err)
+}
+
+// Keep lets all chunks of an asynchronous activation live as long as a, the record that is
+// written next. Without it, the chunks of an early attempt would expire before the record, and
+// those of a version with a short retention after it. It does nothing where Append has set the
+// same time: at the end of a first attempt with a long retention.
+func (r *Logs) Keep(ctx context.Context, a *Record) error {
+	keep := keepOf(r.s, a)
+	if a.JobID == "" || a.Attempt <= 1 && keep >= api.ActivationTTLMS*time.Millisecond {
+		return nil
+	}
+	index := r.s.Keys().LogChunks(a.Tenant, a.ActivationID)
+	numbers, err := r.s.Client().ZRange(ctx, index, 0, -1).Result()
+	if err != nil || len(numbers) == 0 {
+		return storage.Failure(ctx, "read log", err)
+	}
+	pipe := r.s.Client().Pipeline()
+	for _, number := range numbers {
+		n, err := strconv.Atoi(number)
+		if err != nil {
+			return fmt.Errorf("read log index: %w", err)
+		}
+		pipe.PExpire(ctx, r.s.Keys().LogChunk(a.Tenant, a.ActivationID, n), keep)
+	}
+	pipe.PExpire(ctx, index, keep)
+	_, err = pipe.Exec(ctx)
+	return storage.Failure(ctx, "keep log", err)
 }
 
 func checkChunk(ndjson []byte) error {
