@@ -20,7 +20,7 @@ func TestTheJobsOfFunctionsAreNobodysToSettle(t *testing.T) {
 	id := api.NewJobID()
 	spec := &api.JobSpec{Namespace: q.Namespace, Queue: q.Queue, Payload: []byte(`1`)}
 	spec.Target = &api.JobTarget{Function: "charge", Alias: "prod"}
-	if _, err := h.queue.EnqueueInvocation(t.Context(), h.tenant, id, spec); err != nil {
+	if _, _, err := h.queue.EnqueueInvocation(t.Context(), h.tenant, id, spec); err != nil {
 		t.Fatalf("EnqueueInvocation: %v", err)
 	}
 	if got, err := h.queue.Take(t.Context(), q, "invoker", 1, 5*time.Second); err != nil || len(got.Jobs) != 1 {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/activations"
 )
 
 func TestAsyncIdempotencyKey(t *testing.T) {
@@ -71,7 +72,7 @@ func TestAsyncIdempotencyKeyOfAJobAlone(t *testing.T) {
 			JobOptions: api.JobOptions{Target: &api.JobTarget{Function: "echo", Alias: "prod"}},
 			Activation: &api.AsyncActivation{Access: api.AccessUnrestricted, Fingerprint: fmt.Sprintf("%x", sha256.Sum256([]byte(inv.Principal.Sub+"\n1")))},
 		}
-		if _, err := b.broker.EnqueueInvocation(b.t.Context(), b.tenant, id, spec); err != nil {
+		if _, _, err := b.broker.EnqueueInvocation(b.t.Context(), b.tenant, id, spec); err != nil {
 			b.t.Fatalf("EnqueueInvocation: %v", err)
 		}
 		other := inv
@@ -85,6 +86,35 @@ func TestAsyncIdempotencyKeyOfAJobAlone(t *testing.T) {
 		b.pause("fn.echo", false)
 		if a := b.ends(id); string(a.Result) != "1" {
 			b.t.Errorf("got result %s, error %+v, want 1", a.Result, a.Error)
+		}
+	})
+}
+
+// A job outlives the record of its activation where the retention of the version is the shorter
+// one. A repeated call gets the end of the job, and no record of a run that will never be.
+func TestAsyncIdempotencyKeyOutlivesTheRecord(t *testing.T) {
+	eachWorking(t, func(b *bench) {
+		b.publish("echo", `export default (e) => { if (e) throw new Error("no"); };`, asynchronous(1))
+		for event, want := range map[string]api.Status{"0": api.StatusSuccess, "1": api.StatusError} {
+			inv := b.invocation("echo", event)
+			inv.IdempotencyKey, inv.RequestID = "k"+event, "req_1"
+			first, err := b.engine.Enqueue(b.t.Context(), inv)
+			if err != nil {
+				b.t.Fatalf("Enqueue: %v", err)
+			}
+			b.ends(first.ActivationID)
+			b.eventually("its job ends", func() bool { return b.job(first.ActivationID).State.Terminal() })
+			if err := b.store.Client().Del(b.t.Context(), b.store.Keys().ActivationMeta(b.tenant, first.ActivationID)).Err(); err != nil {
+				b.t.Fatalf("Del: %v", err)
+			}
+			inv.RequestID = "req_2"
+			again, err := b.engine.Enqueue(b.t.Context(), inv)
+			if err != nil || again.Status != want || !again.Replayed || again.ActivationID != first.ActivationID {
+				b.t.Errorf("event %s again: got %+v, error %v, want a repeat with status %s", event, again, err, want)
+			}
+			if a, err := activations.New(b.store).Get(b.t.Context(), b.tenant, first.ActivationID); api.ErrorCode(err) != api.CodeActivationNotFound {
+				b.t.Errorf("event %s again: got record %+v, error %v, want none", event, a, err)
+			}
 		}
 	})
 }

@@ -75,7 +75,8 @@ func (i *Invoker) enqueueable(inv *api.Invocation) error {
 //
 // With an idempotency key the id is derived, and an earlier call may have got as far as the
 // record, the job, or neither. A record answers the call. A job with another fingerprint is
-// another request. Replayed is false for the call that made the job, also if a worker wrote
+// another request. A job that has ended answers the call if its record has expired, which a
+// version with a short retention allows: a new record would say that it waits. Replayed is false for the call that made the job, also if a worker wrote
 // the record first: both carry its request id.
 func (i *Invoker) accept(ctx context.Context, inv *api.Invocation, res *resolution) (*api.Queued, error) {
 	id, digest := newActivationID(), ""
@@ -91,24 +92,50 @@ func (i *Invoker) accept(ctx context.Context, inv *api.Invocation, res *resoluti
 	if i.tracer != nil {
 		spec.Activation.Traceparent, spec.Activation.Tracestate = tracing.Carry(ctx)
 	}
-	spec, err := i.broker.EnqueueInvocation(ctx, inv.Tenant, id, spec)
+	spec, state, err := i.broker.EnqueueInvocation(ctx, inv.Tenant, id, spec)
 	if err != nil {
 		return nil, err
 	}
 	if digest != "" && (spec.Activation == nil || spec.Activation.Fingerprint != digest) {
 		return nil, mismatch()
 	}
+	if state.Terminal() {
+		// A worker may have been faster than this call: then there is a record.
+		existing, err := i.activations.Get(ctx, inv.Tenant, id)
+		if api.ErrorCode(err) == api.CodeActivationNotFound {
+			return &api.Queued{ActivationID: id, Status: endOf(state), Replayed: true}, nil
+		}
+		return answered(inv, spec, existing, digest, err)
+	}
 	queued := activations.Queued(inv.Tenant, id, spec)
 	queued.RetentionMS = res.Version.Config.RetentionMS()
 	created, existing, err := i.activations.Start(ctx, queued)
 	if err == nil && !created && digest != "" {
-		out, err := repeated(existing, digest, nil)
-		if err == nil && inv.RequestID != "" && spec.Activation.RequestID == inv.RequestID {
-			out.Replayed = false // the job is this call's own, and a worker was faster than the record
-		}
-		return out, err
+		return answered(inv, spec, existing, digest, nil)
 	}
 	return &api.Queued{ActivationID: id, Status: api.StatusQueued}, err
+}
+
+// answered is repeated for a call that has found or made the job. Replayed is false if the job is
+// the call's own, and a worker was faster than the record.
+func answered(inv *api.Invocation, spec *api.JobSpec, existing *activations.Record, digest string, err error) (*api.Queued, error) {
+	out, err := repeated(existing, digest, err)
+	if err == nil && inv.RequestID != "" && spec.Activation.RequestID == inv.RequestID {
+		out.Replayed = false
+	}
+	return out, err
+}
+
+// endOf returns the status of an activation whose job has ended.
+func endOf(state api.JobState) api.Status {
+	switch state {
+	case api.JobCompleted:
+		return api.StatusSuccess
+	case api.JobCancelled:
+		return api.StatusCancelled
+	default:
+		return api.StatusError
+	}
 }
 
 // jobSpec returns the job of inv: payload, retries, expiry and destinations as the version

@@ -13,22 +13,22 @@ import (
 )
 
 // EnqueueInvocation adds the job of an asynchronous invocation to the queue that spec names,
-// under the given id. It returns the spec that the job has: if the id is derived, an earlier
-// call may have made the job with another one. Errors: CodeQueueDraining, CodeShuttingDown,
-// CodeStoreUnavailable.
-func (b *Broker) EnqueueInvocation(ctx context.Context, tenant, id string, spec *api.JobSpec) (*api.JobSpec, error) {
+// under the given id. It returns the spec and the state that the job has: if the id is derived, an
+// earlier call may have made the job with another spec, and it may have ended. The state is "" for
+// a random id. Errors: CodeQueueDraining, CodeShuttingDown, CodeStoreUnavailable.
+func (b *Broker) EnqueueInvocation(ctx context.Context, tenant, id string, spec *api.JobSpec) (*api.JobSpec, api.JobState, error) {
 	q := jobstore.Queue{Tenant: tenant, Namespace: spec.Namespace, Name: spec.Queue}
 	if _, err := b.enqueueTogether(ctx, q, []string{id}, []*api.JobSpec{spec}, false); err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	if spec.Activation == nil || spec.Activation.Fingerprint == "" {
-		return spec, nil // its id is random, so this call made it
+		return spec, "", nil // its id is random, so this call made it
 	}
 	r, err := b.jobs.Find(ctx, tenant, id)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	return r.Spec, nil
+	return r.Spec, r.Run.State, nil
 }
 
 // completeTargets completes the specs of jobs that run functions and that the invoker did not

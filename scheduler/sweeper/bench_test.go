@@ -106,7 +106,7 @@ func (b *repairBench) invoke(function string) (job string, a *activations.Record
 		JobOptions: api.JobOptions{Target: &api.JobTarget{Function: function, Version: 1}},
 	}
 	job = api.NewJobID()
-	_, err = b.EnqueueInvocation(b.t.Context(), b.tenant, job, spec)
+	_, _, err = b.EnqueueInvocation(b.t.Context(), b.tenant, job, spec)
 	b.must(err)
 	a = activations.Queued(b.tenant, job, spec)
 	_, _, err = activations.New(b.store).Start(b.t.Context(), a)

@@ -272,7 +272,7 @@ func TestSweepersLeaveWhatIsSound(t *testing.T) {
 // invokeMore enqueues another job on a function's queue.
 func (b *repairBench) invokeMore(function string) {
 	b.t.Helper()
-	_, err := b.EnqueueInvocation(b.t.Context(), b.tenant, api.NewJobID(), &api.JobSpec{
+	_, _, err := b.EnqueueInvocation(b.t.Context(), b.tenant, api.NewJobID(), &api.JobSpec{
 		Namespace: home, Queue: api.FunctionQueuePrefix + function, Payload: json.RawMessage(`{}`),
 		JobOptions: api.JobOptions{Target: &api.JobTarget{Function: function, Version: 1}},
 	})
