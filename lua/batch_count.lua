@@ -9,7 +9,9 @@
 -- ARGV[2] now in ms, the time of the last change while the batch is open
 -- ARGV[3] how many jobs succeeded
 -- ARGV[4…] their ids, then the ids of those that failed
--- Reply: {sealed '0' or '1', total, succeeded, failed} | CS_BATCH_NOT_FOUND
+-- Reply: {sealed '0' or '1', total, succeeded, failed, finished '0' or '1'} | CS_BATCH_NOT_FOUND
+-- A finished batch has its callback and expires: a job of it that is retried and ends again must
+-- not make the callback again, whose job may have been purged.
 local batch_key, jobs_key, succeeded_key, failed_key = unpack(KEYS)
 local seal, now, succeeded = unpack(ARGV, 1, 3)
 local first_failed = 4 + tonumber(succeeded)
@@ -44,4 +46,8 @@ if ttl >= 0 then
   redis.call('PEXPIRE', succeeded_key, remaining)
   redis.call('PEXPIRE', failed_key, remaining)
 end
-return {sealed, redis.call('SCARD', jobs_key), redis.call('SCARD', succeeded_key), redis.call('SCARD', failed_key)}
+local finished = '0'
+if ttl >= 0 and redis.call('HGET', batch_key, 'finished') == '1' then
+  finished = '1'
+end
+return {sealed, redis.call('SCARD', jobs_key), redis.call('SCARD', succeeded_key), redis.call('SCARD', failed_key), finished}

@@ -110,3 +110,51 @@ func TestOpenBatchesExpire(t *testing.T) {
 		}
 	})
 }
+
+// TestCallbackIsMadeOnce: a job of a finished batch that is retried and ends again does not make
+// the callback again, although the callback's job has been purged.
+func TestCallbackIsMadeOnce(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		hour := time.Hour.Milliseconds()
+		if _, err := f.Configure(t.Context(), f.tenant, namespace, "reports", queue.Change{RetentionMS: &hour}); err != nil {
+			t.Fatalf("Configure: %v", err)
+		}
+		batch, err := f.CreateBatch(t.Context(), f.tenant, namespace, &api.BatchCallback{Queue: "reports"})
+		if err != nil {
+			t.Fatalf("CreateBatch: %v", err)
+		}
+		member := f.add(t, job("1", func(j *api.NewJob) { j.BatchID, j.MaxAttempts = batch.ID, 1 }))[0]
+		if _, err := f.SealBatch(t.Context(), f.tenant, namespace, batch.ID); err != nil {
+			t.Fatalf("SealBatch: %v", err)
+		}
+		f.fail(t, f.fetch(t, 1)[0])
+		callbacks := func() []api.FetchedJob {
+			t.Helper()
+			made, err := f.Fetch(t.Context(), queue.Fetch{Tenant: f.tenant, Namespace: namespace, Queues: []string{"reports"}, WorkerID: "w"})
+			if err != nil {
+				t.Fatalf("Fetch: %v", err)
+			}
+			return made
+		}
+		made := callbacks()
+		if len(made) != 1 {
+			t.Fatalf("got %d callbacks, want 1", len(made))
+		}
+		f.ack(t, made[0], "")
+		f.clock.advance(2 * time.Hour)
+		if _, err := f.Tend(t.Context(), f.tenant, namespace, "reports", f.clock.ms.Load()); err != nil {
+			t.Fatalf("Tend: %v", err)
+		}
+		if _, err := f.Get(t.Context(), f.tenant, batch.CallbackID); api.ErrorCode(err) != api.CodeJobNotFound {
+			t.Fatalf("Get of the callback: got error %v, want it purged", err)
+		}
+		if _, err := f.Retry(t.Context(), f.tenant, member.ID); err != nil {
+			t.Fatalf("Retry: %v", err)
+		}
+		f.ack(t, f.fetch(t, 1)[0], "")
+		if again := callbacks(); len(again) != 0 {
+			t.Errorf("got %d callbacks after the retry, want none", len(again))
+		}
+	})
+}

@@ -225,7 +225,7 @@ func (b *Broker) followMarked(ctx context.Context, q jobstore.Queue, _ int64, c 
 	return errors.Join(errs...)
 }
 
-// purgeEnded deletes jobs that ended longer ago than the retention.
+// purgeEnded deletes jobs that ended longer ago than the retention, and were followed.
 func (b *Broker) purgeEnded(ctx context.Context, q jobstore.Queue, now int64, c *Counts) error {
 	keep, err := b.jobs.KeepMS(ctx, q)
 	if err != nil {
@@ -233,6 +233,10 @@ func (b *Broker) purgeEnded(ctx context.Context, q jobstore.Queue, now int64, c 
 	}
 	for _, state := range jobstore.EndedStates {
 		found, err := b.dueJobs(ctx, q, b.jobs.Keys(q).Set(string(state)), now-keep, now, c, state)
+		if err != nil {
+			return err
+		}
+		found, err = b.jobs.Followed(ctx, q, found)
 		if err != nil {
 			return err
 		}

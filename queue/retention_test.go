@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/queue"
 	"github.com/codesous/sous/storage"
@@ -71,4 +73,34 @@ func TestRetentionOfAQueueHasBounds(t *testing.T) {
 			t.Errorf("Configure(retention %d) = %v, want the code %q", ms, err, want)
 		}
 	}
+}
+
+// TestPurgeSparesUnfinishedEnds: a job whose consequences were not handled yet is kept, because
+// they are made from its record.
+func TestPurgeSparesUnfinishedEnds(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		f.add(t, api.NewJob{}, api.NewJob{})
+		jobs := f.fetch(t, 2)
+		for _, j := range jobs {
+			f.ack(t, j, "")
+		}
+		// More markers than one visit handles: that of the first job is the last of them.
+		markers := []redis.Z{{Score: 2, Member: jobs[0].ID}}
+		for range 500 {
+			markers = append(markers, redis.Z{Score: 1, Member: api.NewJobID()})
+		}
+		if err := f.store.Client().ZAdd(t.Context(), f.store.JobKeys(f.tenant).Queue(namespace, emails).After(), markers...).Err(); err != nil {
+			t.Fatalf("ZAdd: %v", err)
+		}
+		f.clock.advance(api.JobRetentionMS*time.Millisecond + time.Second)
+		if n := f.tend(t).Purged; n != 1 {
+			t.Errorf("purged %d jobs, want the one without a marker", n)
+		}
+		f.get(t, jobs[0].ID)
+		f.clock.advance(time.Hour)
+		if n := f.tend(t).Purged; n != 1 {
+			t.Errorf("purged %d jobs after the consequences were handled, want 1", n)
+		}
+	})
 }

@@ -23,12 +23,14 @@ import (
 //
 // sealed is "0" or "1"; callback is an api.BatchCallback in JSON, "" for none. changed_ms is the
 // time of the last change of an open batch; batches of older releases lack it until then.
+// finished is "1" once the callback was made.
 const (
 	BatchNamespace = "namespace"
 	BatchCallback  = "callback"
 	BatchSealed    = "sealed"
 	BatchCreated   = "created_ms"
 	BatchChanged   = "changed_ms"
+	batchFinished  = "finished"
 )
 
 // BatchNotFound returns the error with CodeBatchNotFound for batch id.
@@ -151,6 +153,7 @@ func (s *Store) ExpireBatch(ctx context.Context, tenant string, batch *api.Batch
 	pipe := s.rdb.Pipeline()
 	ends := float64(s.store.NowMS() + keep + time.Minute.Milliseconds())
 	pipe.ZAdd(ctx, keys.BatchEnds(batch.Namespace), redis.Z{Score: ends, Member: id})
+	pipe.HSet(ctx, key+":meta", batchFinished, "1")
 	for _, part := range []string{":jobs", ":succeeded", ":failed", ":meta"} {
 		pipe.PExpire(ctx, key+part, time.Duration(keep)*time.Millisecond)
 	}
@@ -159,7 +162,8 @@ func (s *Store) ExpireBatch(ctx context.Context, tenant string, batch *api.Batch
 }
 
 // CountBatch counts ended jobs in their batch, and seals the batch if seal is "seal". done
-// reports whether the batch is sealed and all of its jobs have ended. Counting a job twice
+// reports whether the batch is sealed, all of its jobs have ended, and ExpireBatch has not
+// followed yet. Counting a job twice
 // changes nothing. Errors: CodeBatchNotFound, CodeStoreUnavailable.
 func (s *Store) CountBatch(ctx context.Context, tenant, id, seal string, succeeded, failed []string) (done bool, err error) {
 	key := s.store.JobKeys(tenant).Batch(id)
@@ -174,7 +178,7 @@ func (s *Store) CountBatch(ctx context.Context, tenant, id, seal string, succeed
 		return false, err
 	}
 	words := Words(reply)
-	if words[0] != "1" {
+	if words[0] != "1" || words[4] == "1" {
 		return false, nil
 	}
 	var counts [3]int64

@@ -2,8 +2,11 @@ package jobstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/storage"
@@ -99,4 +102,35 @@ func (s *Store) DropFrom(ctx context.Context, q Queue, step []Position, strays [
 		}
 	}
 	return dropped, nil
+}
+
+// Followed returns those of q's ended jobs whose consequences were handled: they have no marker in
+// the after set. A job can keep its marker for long: the store may fail, or there are too many. Errors: CodeStoreUnavailable.
+func (s *Store) Followed(ctx context.Context, q Queue, ended []*Record) ([]*Record, error) {
+	if len(ended) == 0 {
+		return nil, nil
+	}
+	key := s.Keys(q).After()
+	marked, err := s.rdb.ZCard(ctx, key).Result()
+	if err != nil || marked == 0 {
+		return ended, Failure(ctx, "count markers", err)
+	}
+	pipe := s.rdb.Pipeline()
+	markers := make([]*redis.FloatCmd, len(ended))
+	for i, r := range ended {
+		markers[i] = pipe.ZScore(ctx, key, r.ID)
+	}
+	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
+		return nil, Failure(ctx, "read markers", err)
+	}
+	var out []*Record
+	for i, r := range ended {
+		switch err := markers[i].Err(); {
+		case errors.Is(err, redis.Nil):
+			out = append(out, r)
+		case err != nil:
+			return nil, Failure(ctx, "read markers", err)
+		}
+	}
+	return out, nil
 }
