@@ -85,9 +85,9 @@ func (b *WorkerBinding) Validate() error {
 	}
 	switch {
 	case b.Pollers.Activity < 1 || b.Pollers.Activity > MaxActivityPollers:
-		return bindingField("pollers.activity", fmt.Sprintf("must be from 1 to %d", MaxActivityPollers))
+		return InvalidRange("pollers.activity", 1, MaxActivityPollers)
 	case b.Limits.MaxInflightTasks < 1 || b.Limits.MaxInflightTasks > MaxInflightTasks:
-		return bindingField("limits.max_inflight_tasks", fmt.Sprintf("must be from 1 to %d", MaxInflightTasks))
+		return InvalidRange("limits.max_inflight_tasks", 1, MaxInflightTasks)
 	case len(b.ActivityMap) < 1 || len(b.ActivityMap) > MaxActivityTypes:
 		return bindingField("activity_map", fmt.Sprintf("must have from 1 to %d activity types", MaxActivityTypes))
 	}

@@ -74,11 +74,11 @@ func (o *JobOptions) validate(nowMS int64, depth int) error {
 	case o.UniqueTTLMS < 0 || o.UniqueTTLMS > MaxUniqueTTLMS || o.UniqueTTLMS > 0 && o.UniqueKey == "":
 		return jobField("unique_ttl_ms", "must be at most 30 days and stand beside unique_key")
 	case o.MaxAttempts < 0 || o.MaxAttempts > MaxMaxAttempts:
-		return jobField("max_attempts", "must be from 1 to 1000")
+		return InvalidRange("max_attempts", 1, MaxMaxAttempts)
 	case base < 0 || base > MaxDelayMS:
-		return jobField("base_delay_ms", "must be from 0 to 30 days")
+		return InvalidRange("base_delay_ms", 0, MaxDelayMS)
 	case o.MaxDelayMS < 0 || o.MaxDelayMS > MaxDelayMS:
-		return jobField("max_delay_ms", "must be from 0 to 30 days")
+		return InvalidRange("max_delay_ms", 0, MaxDelayMS)
 	}
 	switch o.Backoff {
 	case "", BackoffNone, BackoffFixed, BackoffLinear, BackoffExponential:

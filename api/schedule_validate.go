@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 )
 
@@ -115,9 +114,9 @@ func (s *Schedule) Validate() error {
 	case s.OverlapPolicy != OverlapQueue && s.QueueLimit != 0:
 		return scheduleField("queue_limit", "must stand beside the overlap_policy queue")
 	case s.OverlapPolicy == OverlapQueue && (s.QueueLimit < 1 || s.QueueLimit > MaxQueueLimit):
-		return scheduleField("queue_limit", fmt.Sprintf("must be from 1 to %d", MaxQueueLimit))
+		return InvalidRange("queue_limit", 1, MaxQueueLimit)
 	case s.MaxCatchupTicks < 1 || s.MaxCatchupTicks > MaxMaxCatchupTicks:
-		return scheduleField("max_catchup_ticks", fmt.Sprintf("must be from 1 to %d", MaxMaxCatchupTicks))
+		return InvalidRange("max_catchup_ticks", 1, MaxMaxCatchupTicks)
 	case len(s.Payload) > MaxSchedulePayload:
 		return scheduleField("payload", "exceeds "+SizeText(MaxSchedulePayload))
 	case len(s.Payload) > 0 && !json.Valid(s.Payload):

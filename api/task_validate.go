@@ -98,11 +98,11 @@ func validateTaskWorker(s string) error {
 func validateProgress(step, stepCount, timeoutMS int64) error {
 	switch {
 	case step < 0 || step > MaxTaskSteps:
-		return jobField("step", "must be from 0 to 1000000")
+		return InvalidRange("step", 0, MaxTaskSteps)
 	case stepCount < 0 || stepCount > MaxTaskSteps:
-		return jobField("step_count", "must be from 0 to 1000000")
+		return InvalidRange("step_count", 0, MaxTaskSteps)
 	case timeoutMS != 0 && (timeoutMS < MinTaskTimeoutMS || timeoutMS > MaxTaskTimeoutMS):
-		return jobField("timeout_ms", "must be from 1 s to 7 days")
+		return InvalidRange("timeout_ms", MinTaskTimeoutMS, MaxTaskTimeoutMS)
 	}
 	return nil
 }

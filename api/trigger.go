@@ -1,7 +1,6 @@
 package api
 
 import (
-	"strconv"
 	"strings"
 )
 
@@ -94,7 +93,7 @@ func (t *QueueTrigger) Validate() error {
 		{"concurrency", int64(t.Concurrency), 0, MaxTriggerConcurrency},
 	} {
 		if f.value < f.lowest || f.value > f.highest {
-			return InvalidField(f.name, "must be from "+strconv.FormatInt(f.lowest, 10)+" to "+strconv.FormatInt(f.highest, 10))
+			return InvalidRange(f.name, f.lowest, f.highest)
 		}
 	}
 	return nil

@@ -177,7 +177,7 @@ func TestJobsAreListed(t *testing.T) {
 	for i := range 5 {
 		h.add(t, "emails", fmt.Sprintf(`{"payload":%d,"tags":{"parity":"%d"}}`, i, i%2))
 	}
-	h.add(t, "emails", `{"hold":true}`)
+	held := h.add(t, "emails", `{"hold":true}`)
 	list := func(query string) (payloads string) {
 		t.Helper()
 		for cursor := ""; ; {
@@ -193,7 +193,7 @@ func TestJobsAreListed(t *testing.T) {
 	}
 	for query, want := range map[string]string{
 		"": "01234", "&state=pending": "01234", "&tag=parity": "01234", "&tag=parity&tag_value=1": "13", "&tag=other": "",
-		"&state=held": "null", "&state=completed": "",
+		"&state=held": "null", "&state=completed": "", "&state=held&id=" + held[30:]: "null", "&state=held&id=" + held[:13]: "null", "&id=" + held[30:]: "",
 	} {
 		if got := list(query); got != want {
 			t.Errorf("%s: %s, want %s", query, got, want)
@@ -204,7 +204,9 @@ func TestJobsAreListed(t *testing.T) {
 	}
 	// A cursor is good for its own list only.
 	p := ok[api.Page[api.Job]](t, h.call(t, "GET", h.at("N/queues/emails/jobs?limit=2"), ""), 200)
-	h.call(t, "GET", h.at("N/queues/emails/jobs")+"?limit=2&state=held&cursor="+*p.NextCursor, "").refused(t, 400, api.CodeValidationCursor)
+	for _, other := range []string{"state=held", "id=" + held[30:]} {
+		h.call(t, "GET", h.at("N/queues/emails/jobs")+"?limit=2&"+other+"&cursor="+*p.NextCursor, "").refused(t, 400, api.CodeValidationCursor)
+	}
 }
 
 func TestEnqueueSaysWhatIsADuplicate(t *testing.T) {

@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	"strconv"
 
 	"github.com/redis/go-redis/v9"
 
@@ -38,7 +37,7 @@ func (c *Change) validate() error {
 			continue
 		}
 		if bound.value != nil && (*bound.value < bound.least || *bound.value > bound.most) {
-			return api.InvalidField(path, "must be from "+strconv.FormatInt(bound.least, 10)+" to "+strconv.FormatInt(bound.most, 10))
+			return api.InvalidRange(path, bound.least, bound.most)
 		}
 	}
 	return nil

@@ -57,11 +57,11 @@ func (f *Fetch) validate() error {
 	}
 	switch lease := f.Lease.Milliseconds(); {
 	case f.Count < 0 || f.Count > api.MaxFetchJobs:
-		return api.InvalidField("count", "must be from 1 to "+strconv.Itoa(api.MaxFetchJobs))
+		return api.InvalidRange("count", 1, api.MaxFetchJobs)
 	case lease < api.MinLeaseMS || lease > api.MaxLeaseMS:
-		return api.InvalidField("lease_ms", "must be from "+strconv.Itoa(api.MinLeaseMS)+" to "+strconv.Itoa(api.MaxLeaseMS))
+		return api.InvalidRange("lease_ms", api.MinLeaseMS, api.MaxLeaseMS)
 	case f.Wait < 0 || f.Wait.Milliseconds() > api.MaxFetchWaitMS:
-		return api.InvalidField("wait_ms", "must be from 0 to "+strconv.Itoa(api.MaxFetchWaitMS))
+		return api.InvalidRange("wait_ms", 0, api.MaxFetchWaitMS)
 	}
 	return nil
 }

@@ -73,7 +73,7 @@ func (b *Broker) Heartbeat(ctx context.Context, tenant string, beats []api.JobHe
 func checkBeat(h *api.JobHeartbeat) error {
 	switch {
 	case h.LeaseMS != 0 && (h.LeaseMS < api.MinLeaseMS || h.LeaseMS > api.MaxLeaseMS):
-		return api.InvalidField("lease_ms", "must be from "+strconv.Itoa(api.MinLeaseMS)+" to "+strconv.Itoa(api.MaxLeaseMS))
+		return api.InvalidRange("lease_ms", api.MinLeaseMS, api.MaxLeaseMS)
 	case len(h.Checkpoint) > api.MaxCheckpointBytes:
 		return api.Errorf(api.CodeBodyLimit, "the checkpoint of job %s has %s, the limit is %s", h.ID, api.SizeText(len(h.Checkpoint)), api.SizeText(api.MaxCheckpointBytes))
 	case h.Progress != nil && len(h.Progress.Message) > api.MaxProgressMessage:

@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/queue/internal/jobstore"
@@ -20,12 +21,12 @@ func pageOf(names []string, after string, limit int) (page []string, next string
 	return storage.FirstPage(names[from:], limit)
 }
 
-// List is a call that reads a page of a queue's jobs. A tag filter is applied after the read:
-// there is no index of tags.
+// List is a call that reads a page of a queue's jobs. The filters are applied after the read:
+// there is no index of tags or of ids.
 type List struct {
 	Tenant, Namespace, Queue string
 	State                    api.JobState
-	Tag, TagValue            string // filters, "" for any
+	Tag, TagValue, ID        string // filters, "" for any; the beginning or the end of the id
 	Cursor                   string // next of the page before, "" for the first page
 	Limit                    int    // at most api.MaxPageLimit, 0 for api.DefaultPageLimit
 }
@@ -88,10 +89,10 @@ func (b *Broker) List(ctx context.Context, l List) (items []api.Job, next string
 	return items, position.String(), nil
 }
 
-// matches reports whether r passes the filter by tag.
+// matches reports whether r passes the filters.
 func (l *List) matches(r *jobstore.Record) bool {
-	if l.Tag == "" {
-		return true
+	if with := strings.HasPrefix(r.ID, l.ID) || strings.HasSuffix(r.ID, l.ID); l.Tag == "" || !with {
+		return with
 	}
 	value, ok := r.Spec.Tags[l.Tag]
 	return ok && (l.TagValue == "" || l.TagValue == value)

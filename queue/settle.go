@@ -271,7 +271,7 @@ func (b *Broker) Fail(ctx context.Context, tenant string, fails []api.JobFail) (
 func checkFail(f *api.JobFail) error {
 	for path, ms := range map[string]*int64{"retry_after_ms": f.RetryAfterMS, "snooze_ms": f.SnoozeMS} {
 		if ms != nil && (*ms < 0 || *ms > api.MaxDelayMS) {
-			return api.InvalidField(path, "must be from 0 to 30 days")
+			return api.InvalidRange(path, 0, api.MaxDelayMS)
 		}
 	}
 	if f.Fatal && (f.RetryAfterMS != nil || f.SnoozeMS != nil) || f.RetryAfterMS != nil && f.SnoozeMS != nil {

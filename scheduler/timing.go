@@ -27,7 +27,7 @@ func newTiming(tenant, namespace string, s *api.Schedule) (timing, error) {
 	case s.Cron != "":
 		return newCronTiming(s.Cron, s.Timezone)
 	case s.EverySeconds < api.MinEverySeconds || s.EverySeconds > api.MaxEverySeconds:
-		return nil, api.InvalidField("every_seconds", fmt.Sprintf("must be from %d to %d, or cron must be given in its place", api.MinEverySeconds, api.MaxEverySeconds))
+		return nil, api.InvalidField("every_seconds", api.RangeRule("every_seconds", api.MinEverySeconds, api.MaxEverySeconds)+", or cron must be given in its place")
 	case s.Timezone != "":
 		return nil, api.InvalidField("timezone", "must stand beside cron")
 	}

@@ -55,13 +55,14 @@ func (q *Queue) Enqueue(ctx context.Context, idempotencyKey string, jobs ...api.
 type JobFilter struct {
 	State         api.JobState
 	Tag, TagValue string
+	ID            string // the beginning or the end of the id, at least 4 characters
 }
 
 // Jobs returns one page of the queue's jobs of one state, without their errors. A
 // page may be shorter than its limit and still have a cursor.
 func (q *Queue) Jobs(ctx context.Context, f JobFilter, o PageOptions) (api.Page[api.Job], error) {
 	query := o.query()
-	for name, value := range map[string]string{"state": string(f.State), "tag": f.Tag, "tag_value": f.TagValue} {
+	for name, value := range map[string]string{"state": string(f.State), "tag": f.Tag, "tag_value": f.TagValue, "id": f.ID} {
 		if value != "" {
 			query.Set(name, value)
 		}

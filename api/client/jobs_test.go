@@ -57,9 +57,9 @@ func TestJobRequests(t *testing.T) {
 			return err
 		}, `{"jobs":[{"id":"j1","ok":true}]}`, post(tenant+"/jobs:heartbeat", `{"jobs":[{"id":"j1","lease_epoch":2}],"worker_id":"w1"}`)},
 		"list": {func(ctx context.Context, c *client.Client) error {
-			_, err := payments(c).Queue("emails").Jobs(ctx, client.JobFilter{State: api.JobDead, Tag: "a", TagValue: "b"}, client.PageOptions{Limit: 3})
+			_, err := payments(c).Queue("emails").Jobs(ctx, client.JobFilter{State: api.JobDead, Tag: "a", TagValue: "b", ID: "5f0d"}, client.PageOptions{Limit: 3})
 			return err
-		}, `{"items":[]}`, seen{Method: "GET", URI: queue + "/jobs?limit=3&state=dead&tag=a&tag_value=b", Auth: bearer}},
+		}, `{"items":[]}`, seen{Method: "GET", URI: queue + "/jobs?id=5f0d&limit=3&state=dead&tag=a&tag_value=b", Auth: bearer}},
 		"hold": {func(ctx context.Context, c *client.Client) error {
 			_, err := c.Tenant("t_default").HoldJob(ctx, "j1", "why")
 			return err

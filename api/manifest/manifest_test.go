@@ -105,6 +105,23 @@ func TestResolveNamesTheField(t *testing.T) {
 	}
 }
 
+func TestMessagesHaveNumbersAsPeopleWriteThem(t *testing.T) {
+	t.Parallel()
+	for manifestText, want := range map[string]string{
+		`{"limits":{"timeoutMs":5000000}}`:     "limits.timeoutMs: must be at most 900,000 ms (15 min), got 5,000,000 ms",
+		`{"limits":{"timeoutMs":0}}`:           "limits.timeoutMs: must be at least 1 ms, got 0 ms",
+		`{"limits":{"memoryMb":8192}}`:         "limits.memoryMb: must be at most 4,096 MiB (4 GiB), got 8,192 MiB (8 GiB)",
+		`{"limits":{"maxConcurrency":100000}}`: "limits.maxConcurrency: must be at most 1,000, got 100,000",
+		`{"entry":""}`:                         "entry: must have at least 1 character, got 0",
+	} {
+		_, err := manifest.Parse([]byte(manifestText))
+		want = "CS_VALIDATION_MANIFEST: manifest.json: " + want
+		if err == nil || err.Error() != want {
+			t.Errorf("Parse(%s): got %v, want %s", manifestText, err, want)
+		}
+	}
+}
+
 func TestResolve(t *testing.T) {
 	t.Parallel()
 	defaults := func(change func(*api.VersionConfig)) api.VersionConfig {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/bundle"
+	"github.com/codesous/sous/api/schema"
 )
 
 // Schema is the JSON Schema (2020-12) of a manifest. Its $defs/config is the schema of the
@@ -65,15 +66,15 @@ var (
 	settingsKind = kindOf{SettingsFile, "", api.CodeValidationManifest}
 )
 
-// decode validates raw against schema and reads it into v.
-func (d kindOf) decode(raw []byte, schema *jsonschema.Schema, v any) error {
+// decode validates raw against a schema and reads it into v.
+func (d kindOf) decode(raw []byte, of *jsonschema.Schema, v any) error {
 	what, prefix, code := d.name, d.prefix, d.code
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	if err != nil {
 		return api.Errorf(code, "%s is not JSON: %v", what, err).
 			WithFields(api.FieldError{Path: what, Message: "is not JSON"})
 	}
-	if err := schema.Validate(document); err != nil {
+	if err := of.Validate(document); err != nil {
 		var invalid *jsonschema.ValidationError
 		if !errors.As(err, &invalid) {
 			return api.Wrap(api.CodeInternal, err, "validate "+what)
@@ -127,7 +128,7 @@ func leaves(e *jsonschema.ValidationError, prefix string, p *message.Printer, fi
 			fields = append(fields, api.FieldError{Path: join(at, name), Message: "is required"})
 		}
 	default:
-		fields = append(fields, api.FieldError{Path: at, Message: e.ErrorKind.LocalizedString(p)})
+		fields = append(fields, api.FieldError{Path: at, Message: schema.Rule(at, k, p)})
 	}
 	return fields
 }

@@ -75,7 +75,7 @@ func (o *offences) collect(e *jsonschema.ValidationError) {
 	case nil: // of a branch that only had to fail
 		o.add(at, "breaks the schema")
 	default:
-		o.add(at, e.ErrorKind.LocalizedString(o.printer))
+		o.add(at, Rule("", k, o.printer))
 	}
 }
 

@@ -151,7 +151,7 @@ func (a *API) fetch(w http.ResponseWriter, r *http.Request, tenant string) ([]ap
 func validateFetch(f *api.FetchRequest) error {
 	between := func(path string, n, least, most int64) error {
 		if n < least || n > most {
-			return api.InvalidField(path, "must be from "+strconv.FormatInt(least, 10)+" to "+strconv.FormatInt(most, 10))
+			return api.InvalidRange(path, least, most)
 		}
 		return nil
 	}

@@ -40,6 +40,7 @@ type listJobsInput struct {
 	State    string `query:"state" enum:"waiting,scheduled,held,pending,active,retrying,completed,dead,cancelled" default:"pending"`
 	Tag      string `query:"tag" maxLength:"128" doc:"only jobs with this tag"`
 	TagValue string `query:"tag_value" maxLength:"128" doc:"and this value of it"`
+	ID       string `query:"id" minLength:"4" maxLength:"36" doc:"the beginning or the end of the id"`
 }
 
 // holdJobInput has an optional body: a hold needs no reason.
@@ -200,10 +201,10 @@ func (a *API) listJobs(ctx context.Context, in *listJobsInput) (*rest.PageOutput
 		return nil, api.InvalidField("tag_value", "must stand beside tag")
 	}
 	tenant, namespace, name := in.names()
-	return rest.ReadPage(rest.ListScope("jobs", tenant, namespace, name, in.State, in.Tag, in.TagValue), in.Cursor, func(position string) ([]api.Job, string, error) {
+	return rest.ReadPage(rest.ListScope("jobs", tenant, namespace, name, in.State, in.Tag, in.TagValue, in.ID), in.Cursor, func(position string) ([]api.Job, string, error) {
 		return a.queue.List(ctx, queue.List{
 			Tenant: tenant, Namespace: namespace, Queue: name, State: api.JobState(in.State),
-			Tag: in.Tag, TagValue: in.TagValue, Cursor: position, Limit: in.Limit,
+			Tag: in.Tag, TagValue: in.TagValue, ID: in.ID, Cursor: position, Limit: in.Limit,
 		})
 	})
 }

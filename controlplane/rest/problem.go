@@ -252,7 +252,7 @@ func humaFields(errs []error) []api.FieldError {
 				break
 			}
 		}
-		fields = append(fields, missingField(api.FieldError{Path: path, Message: d.Message}))
+		fields = append(fields, withRule(missingField(api.FieldError{Path: path, Message: d.Message})))
 	}
 	return fields
 }

@@ -19,6 +19,7 @@ package web
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"slices"
 	"strconv"
@@ -120,7 +121,36 @@ func parsePath(rawPath string) (target, error) {
 	}
 	var err error
 	t.ref, err = api.ParseRef(parts[3])
-	return t, err
+	return t, withAlias(err, rawPath)
+}
+
+// maxHintPath bounds the path that an error repeats.
+const maxHintPath = 200
+
+// withAlias adds to an error about the alias or the version of rawPath that a path of the
+// function needs an alias before it. Other errors stay.
+func withAlias(err error, rawPath string) error {
+	var coded *api.Error
+	if !errors.As(err, &coded) {
+		return err
+	}
+	switch coded.Code {
+	case api.CodeAliasNotFound, api.CodeVersionNotFound, api.CodeValidationName:
+	default:
+		return err
+	}
+	parts := strings.SplitN(strings.TrimPrefix(rawPath, Prefix), "/", 4)
+	if len(parts) < 4 || strings.TrimSuffix(parts[3], "/") == "" || strings.HasPrefix(parts[3]+"/", api.DefaultAlias+"/") {
+		return err
+	}
+	inside := parts[3]
+	if len(inside) > maxHintPath {
+		inside = inside[:maxHintPath] + "…"
+	}
+	parts[3] = api.DefaultAlias + "/" + inside
+	hinted := *coded
+	hinted.Message += "; a path of the function follows the alias: " + Prefix + strings.Join(parts, "/")
+	return &hinted
 }
 
 // serve answers a function's HTTP endpoint. An error is answered with a problem by the
@@ -152,7 +182,7 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, requestID string) er
 	}
 	if err != nil {
 		cors.apply(w.Header())
-		return err
+		return withAlias(err, rawPath)
 	}
 	return a.answer(w, r, requestID, outcome, mapped, cors)
 }

@@ -43,7 +43,7 @@ func newStep(op string, item *api.DocumentItem, nowMS int64) (Step, error) {
 	}
 	if ttl := item.TTLSeconds; ttl != nil {
 		if *ttl < api.MinDocumentTTLSeconds || *ttl > api.MaxDocumentTTLSeconds {
-			return step, api.DocumentFieldError("ttlSeconds", fmt.Sprintf("must be from %d to %d", api.MinDocumentTTLSeconds, api.MaxDocumentTTLSeconds))
+			return step, api.DocumentFieldError("ttlSeconds", api.RangeRule("ttlSeconds", api.MinDocumentTTLSeconds, api.MaxDocumentTTLSeconds))
 		}
 		step.ExpiresAtMS = nowMS + *ttl*1000
 	}

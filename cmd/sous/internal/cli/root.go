@@ -87,7 +87,8 @@ or cannot be reached, 3 the function failed.`,
 		SilenceErrors: true,
 		Args:          command.NoSuchCommand,
 		RunE:          command.ShowHelp,
-		PersistentPreRunE: func(*cobra.Command, []string) error {
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			a.Flags = cmd.Flags()
 			return command.ValidateFormat(a.Output)
 		},
 	}

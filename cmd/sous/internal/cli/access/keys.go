@@ -105,20 +105,24 @@ func (a commands) keysRevokeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "revoke ID", Short: "End an API key; every replica knows within 5 seconds", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if _, err := api.KeyTimeMS(args[0]); err != nil {
+			if err := command.KeyID.Check(args[0]); err != nil {
 				return err
 			}
 			t, err := a.Target()
 			if err != nil {
 				return err
 			}
-			if err := a.Confirm(yes, fmt.Sprintf("Revoke %s?", args[0])); err != nil {
+			id, err := a.Resolve(cmd.Context(), t, command.KeyID, args[0])
+			if err != nil {
 				return err
 			}
-			if err := t.Tenant.RevokeKey(cmd.Context(), args[0]); err != nil {
+			if err := a.Confirm(yes, fmt.Sprintf("Revoke %s?", id)); err != nil {
 				return err
 			}
-			a.Note("%s revoked", args[0])
+			if err := t.Tenant.RevokeKey(cmd.Context(), id); err != nil {
+				return err
+			}
+			a.Note("%s revoked", id)
 			return nil
 		},
 	}

@@ -21,6 +21,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // App is the state that every command shares: the streams, and the flags of all commands
@@ -29,9 +30,10 @@ type App struct {
 	Stdin  io.Reader // an *os.File on a terminal enables questions
 	Stdout io.Writer
 	Stderr io.Writer
-	Output string      // FormatText or FormatJSON; set when the flags are parsed
-	Quiet  bool        // neither notes nor progress are printed; set when the flags are parsed
-	remote remoteFlags // set when the flags of a command that calls a server are parsed
+	Output string         // FormatText or FormatJSON; set when the flags are parsed
+	Quiet  bool           // neither notes nor progress are printed; set when the flags are parsed
+	Flags  *pflag.FlagSet // of the command that runs, which messages name; set when they are parsed
+	remote remoteFlags    // set when the flags of a command that calls a server are parsed
 
 	transfer transfer // of the requests of Target, for the bar of Working
 }

@@ -181,6 +181,9 @@ func answerHints(err *client.ResponseError) []string {
 // users sometimes paste an API key in place of an id: keys are removed.
 func (a *App) Report(err error) {
 	f := describe(err)
+	if a.Output != FormatJSON {
+		f.nameFlags(a.Flags)
+	}
 	text := f.text(errors.Is(err, context.Canceled))
 	if a.Output == FormatJSON {
 		var b strings.Builder
@@ -228,9 +231,8 @@ func (f failure) text(interrupted bool) string {
 	}
 	b.WriteByte('\n')
 	for i, e := range f.Errors {
-		line := location(e) + ": " + e.Message
-		if i > 0 || !strings.HasSuffix(f.Message, line) {
-			b.WriteString("  " + Printable(line) + "\n")
+		if i > 0 || !f.tells(e) {
+			b.WriteString("  " + Printable(strings.TrimPrefix(location(e)+": "+e.Message, ": ")) + "\n")
 		}
 		b.WriteString(excerptText(e))
 	}
@@ -249,6 +251,14 @@ func (f failure) text(interrupted bool) string {
 		}
 	}
 	return b.String()
+}
+
+// tells reports whether the message of f says all that e says.
+func (f failure) tells(e api.FieldError) bool {
+	if e.Line > 0 {
+		return strings.Contains(f.Message, location(e)+": "+e.Message)
+	}
+	return strings.Contains(f.Message, e.Message) && strings.Contains(f.Message, e.Path)
 }
 
 // excerptText returns the source line of e and the caret below it, "" if e has none.

@@ -86,14 +86,11 @@ func (a commands) batchStateCommand(name, short string, do func(*client.Namespac
 	return &cobra.Command{
 		Use: name + " ID", Short: short, Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := api.ValidateBatchID(args[0]); err != nil {
-				return err
-			}
-			t, err := a.Target()
+			t, ids, err := a.idTarget(cmd.Context(), command.BatchID, args[0])
 			if err != nil {
 				return err
 			}
-			batch, err := do(t.Namespace, cmd.Context(), args[0])
+			batch, err := do(t.Namespace, cmd.Context(), ids[0])
 			if err != nil {
 				return err
 			}
@@ -127,17 +124,14 @@ func (a commands) batchDeleteCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "delete ID", Short: "Delete a batch: its jobs stay, its callback is not enqueued", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := api.ValidateBatchID(args[0]); err != nil {
-				return err
-			}
-			t, err := a.Target()
+			t, ids, err := a.idTarget(cmd.Context(), command.BatchID, args[0])
 			if err != nil {
 				return err
 			}
-			if err := t.Namespace.DeleteBatch(cmd.Context(), args[0]); err != nil {
+			if err := t.Namespace.DeleteBatch(cmd.Context(), ids[0]); err != nil {
 				return err
 			}
-			a.Note("%s deleted", args[0])
+			a.Note("%s deleted", ids[0])
 			return nil
 		},
 	}

@@ -36,19 +36,27 @@ func (a commands) queueTarget(name string) (*client.Queue, error) {
 	return t.Namespace.Queue(name), nil
 }
 
-// jobTarget returns the tenant of a command about the jobs ids. It validates all of them
-// first, so that a command about several jobs does not stop half-way at a misspelt id.
-func (a commands) jobTarget(ids ...string) (*client.Tenant, error) {
-	for _, id := range ids {
-		if err := api.ValidateJobID(id); err != nil {
-			return nil, err
+// idTarget returns the target of a command about things of one kind, and their ids. texts are
+// the ids, or parts of them as command.App.Resolve takes them. It checks all of them first, so
+// that a command about several does not stop half-way at a misspelt one.
+func (a commands) idTarget(ctx context.Context, kind command.IDKind, texts ...string) (t *command.Target, ids []string, err error) {
+	for _, text := range texts {
+		if err := kind.Check(text); err != nil {
+			return nil, nil, err
 		}
 	}
-	t, err := a.Target()
+	t, err = a.Target()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return t.Tenant, nil
+	for _, text := range texts {
+		id, err := a.Resolve(ctx, t, kind, text)
+		if err != nil {
+			return nil, nil, err
+		}
+		ids = append(ids, id)
+	}
+	return t, ids, nil
 }
 
 // enqueueFlags are the flags of enqueue that are not fields of api.JobOptions. Their zero
@@ -92,6 +100,17 @@ func (a commands) jobEnqueueCommand() *cobra.Command {
 		queue, err := a.queueTarget(args[0])
 		if err != nil {
 			return err
+		}
+		_, o.DependsOn, err = a.idTarget(cmd.Context(), command.JobID, o.DependsOn...)
+		if err != nil {
+			return err
+		}
+		if o.BatchID != "" {
+			_, ids, err := a.idTarget(cmd.Context(), command.BatchID, o.BatchID)
+			if err != nil {
+				return err
+			}
+			o.BatchID = ids[0]
 		}
 		job, err := a.newJob(f, o)
 		if err != nil {
@@ -155,11 +174,11 @@ func (a commands) jobGetCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "get ID", Short: "Show a job with its errors", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			tenant, err := a.jobTarget(args[0])
+			t, ids, err := a.idTarget(cmd.Context(), command.JobID, args[0])
 			if err != nil {
 				return err
 			}
-			job, err := tenant.Job(cmd.Context(), args[0])
+			job, err := t.Tenant.Job(cmd.Context(), ids[0])
 			if err != nil {
 				return err
 			}

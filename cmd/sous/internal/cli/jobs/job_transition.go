@@ -41,15 +41,15 @@ func (a commands) transitionCommand(name, short string, do func(*client.Tenant, 
 
 // changeJobs calls do for each job and prints the jobs. It stops at the first error and then
 // prints none: the jobs before that one are changed. Their order is that of the arguments.
-func (a commands) changeJobs(ctx context.Context, ids []string, do transition) error {
-	tenant, err := a.jobTarget(ids...)
+func (a commands) changeJobs(ctx context.Context, texts []string, do transition) error {
+	t, ids, err := a.idTarget(ctx, command.JobID, texts...)
 	if err != nil {
 		return err
 	}
 	var jobs []api.Job
 	text := ""
 	for _, id := range ids {
-		job, err := do(ctx, tenant, id)
+		job, err := do(ctx, t.Tenant, id)
 		if err != nil {
 			return err
 		}
@@ -96,19 +96,19 @@ func (a commands) jobDeleteCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "delete ID …", Short: "Delete jobs and their records; jobs that wait are cancelled first, active ones are refused", Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			tenant, err := a.jobTarget(args...)
+			t, ids, err := a.idTarget(cmd.Context(), command.JobID, args...)
 			if err != nil {
 				return err
 			}
-			question := fmt.Sprintf("Delete job %s?", args[0])
-			if len(args) > 1 {
-				question = fmt.Sprintf("Delete %d jobs?", len(args))
+			question := fmt.Sprintf("Delete job %s?", ids[0])
+			if len(ids) > 1 {
+				question = fmt.Sprintf("Delete %d jobs?", len(ids))
 			}
 			if err := a.Confirm(yes, question); err != nil {
 				return err
 			}
-			for _, id := range args {
-				if err := tenant.DeleteJob(cmd.Context(), id); err != nil {
+			for _, id := range ids {
+				if err := t.Tenant.DeleteJob(cmd.Context(), id); err != nil {
 					return err
 				}
 				a.Note("%s deleted", id)

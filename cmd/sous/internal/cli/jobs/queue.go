@@ -238,6 +238,10 @@ func (a commands) queueRedriveCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			_, f.IDs, err = a.idTarget(cmd.Context(), command.JobID, f.IDs...)
+			if err != nil {
+				return err
+			}
 			f.Tag, f.TagValue = splitTag(tag)
 			if since > 0 {
 				f.FromMS = time.Now().Add(-since).UnixMilli()
