@@ -20,6 +20,8 @@ const (
 	bodyTimeout    = 60 * time.Second
 	discardBytes   = 32 << 20
 	discardTimeout = 5 * time.Second
+	// reserveBytes bounds the memory of a body before it arrives.
+	reserveBytes = 64 << 10
 )
 
 // boundBody sets the deadline of bodyTimeout for the body of r. Handlers that read no body
@@ -66,12 +68,12 @@ func ReadBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 }
 
 // readUpTo reads at most limit bytes. size is the Content-Length, or -1. It is only a
-// hint for the buffer: a client that announces more than it sends costs at most limit
-// bytes.
+// hint for the buffer, which grows with the data beyond reserveBytes: a client that announces a
+// large body and sends nothing must not cost its size.
 func readUpTo(body io.Reader, size, limit int64) ([]byte, error) {
 	var buf bytes.Buffer
 	if size > 0 {
-		buf.Grow(int(min(size, limit)) + bytes.MinRead)
+		buf.Grow(int(min(size, limit, reserveBytes)) + bytes.MinRead)
 	}
 	_, err := buf.ReadFrom(io.LimitReader(body, limit))
 	return buf.Bytes(), err

@@ -247,6 +247,9 @@ const (
 	// Headers between api.MaxHeaderBytes and this size are answered with a problem of
 	// status 431. Beyond it net/http answers 431 itself and closes the connection.
 	hardHeaderBytes = 4 * api.MaxHeaderBytes
+	// maxStreams bounds the requests that one HTTP/2 connection sends at the same time, and so
+	// their bodies. Go's default is 250.
+	maxStreams = 64
 )
 
 // HTTPServer returns an http.Server for addr with bounded connections. The caller
@@ -260,7 +263,7 @@ func (s *Server) HTTPServer(addr string) *http.Server {
 		MaxHeaderBytes:    hardHeaderBytes,
 		ErrorLog:          zap.NewStdLog(s.log),
 		// Streams have deadlines of their own; this ends a connection that takes nothing.
-		HTTP2: &http.HTTP2Config{WriteByteTimeout: answerTimeout},
+		HTTP2: &http.HTTP2Config{WriteByteTimeout: answerTimeout, MaxConcurrentStreams: maxStreams},
 	}
 }
 
