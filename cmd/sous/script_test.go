@@ -34,7 +34,8 @@ import (
 //	post PATH BODY                  send JSON to the server and demand a success
 //	setvar NAME TEXT                set NAME to the first word of stdout's line with TEXT
 //
-// and the condition [kvrocks], which holds where the tests' store server is KVRocks.
+// and the conditions [kvrocks], which holds where the tests' store server is KVRocks, and
+// [privileged-ports], where the ports below 1024 belong to root.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, scripts(t, "testdata/script", soustest.Executable(t)))
@@ -50,10 +51,14 @@ func scripts(t *testing.T, dir, executable string) testscript.Params {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Condition: func(name string) (bool, error) {
-			if name != "kvrocks" {
-				return false, fmt.Errorf("unknown condition %q", name)
+			switch name {
+			case "kvrocks":
+				return onKVRocks(t), nil
+			case "privileged-ports":
+				first, err := os.ReadFile("/proc/sys/net/ipv4/ip_unprivileged_port_start")
+				return strings.TrimSpace(string(first)) == "1024", err
 			}
-			return onKVRocks(t), nil
+			return false, fmt.Errorf("unknown condition %q", name)
 		},
 		Setup: func(e *testscript.Env) error {
 			bin := filepath.Join(e.WorkDir, ".bin")
