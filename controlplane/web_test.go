@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -267,12 +268,28 @@ func TestHeadHasNoBody(t *testing.T) {
 		`{"statusCode":200,"headers":{"content-length":"1234"}}`:  "1234",
 		`{"statusCode":200,"body":"AAAA","isBase64Encoded":true}`: "3",
 		`{"any":"value"}`: "15",
+		`{"statusCode":200,"headers":{"content-length":["1","2"]}}`:                "0",
+		`{"statusCode":200,"headers":{"content-length":"1","Content-Length":"2"}}`: "0",
+		`{"statusCode":200,"headers":{"content-length":"+5"}}`:                     "0",
+		`{"statusCode":200,"headers":{"content-length":"-1"}}`:                     "0",
 	} {
 		h.engine.invoke = func(context.Context, api.Invocation) (*api.Outcome, error) { return success(result), nil }
 		response := h.raw(t, "HEAD "+h.web("/")+" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-		if got := response.Header.Get("Content-Length"); got != length || response.StatusCode != 200 {
-			t.Errorf("%s: %d, length %s, want %s", result, response.StatusCode, got, length)
+		if got := response.Header["Content-Length"]; !slices.Equal(got, []string{length}) || response.StatusCode != 200 {
+			t.Errorf("%s: %d, lengths %s, want %s", result, response.StatusCode, got, length)
 		}
+	}
+}
+
+// A 205 has no body: its client would take one for the next answer of the connection.
+func TestResetContentHasNoBody(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	h.engine.invoke = func(context.Context, api.Invocation) (*api.Outcome, error) {
+		return success(`{"statusCode":205,"body":"hello"}`), nil
+	}
+	if a := h.call(t, "GET", h.web("/"), ""); a.status != 205 || len(a.body) != 0 || a.header.Get("Content-Length") != "0" {
+		t.Errorf("got %d with %q and length %s, want 205 without a body", a.status, a.body, a.header.Get("Content-Length"))
 	}
 }
 

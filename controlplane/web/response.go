@@ -188,26 +188,40 @@ func (r *response) setBody(rawBody, rawEncoded json.RawMessage) error {
 }
 
 // write sends the response. It calls undelivered with the error if it could not be
-// sent; the run has happened all the same. A 204 or 304 has no body and no
-// Content-Length, whatever the function returned.
+// sent; the run has happened all the same. A 204, 205 or 304 has no body, whatever the
+// function returned; a 204 or 304 has no Content-Length either.
 func (r *response) write(w http.ResponseWriter, method string, undelivered func(error)) {
-	bodyless := r.status == http.StatusNoContent || r.status == http.StatusNotModified
 	h := w.Header()
+	bodyless := method == http.MethodHead
 	switch {
-	case bodyless:
+	case r.status == http.StatusNoContent || r.status == http.StatusNotModified:
+		bodyless = true
 		delete(h, "Content-Length")
-	case method == http.MethodHead && len(r.body) == 0 && h["Content-Length"] != nil:
+	case r.status == http.StatusResetContent:
+		bodyless = true
+		h["Content-Length"] = []string{"0"}
+	case method == http.MethodHead && len(r.body) == 0 && isLength(h["Content-Length"]):
 		// The function states the length of its answer to a GET.
 	default:
 		h["Content-Length"] = []string{strconv.Itoa(len(r.body))}
 	}
 	w.WriteHeader(r.status)
-	if bodyless || method == http.MethodHead {
+	if bodyless {
 		return
 	}
 	if _, err := w.Write(r.body); err != nil {
 		undelivered(err)
 	}
+}
+
+// isLength reports whether the values of a Content-Length are one number: several, or other text,
+// would let two readers of one connection disagree about where an answer ends.
+func isLength(values []string) bool {
+	if len(values) != 1 {
+		return false
+	}
+	_, err := strconv.ParseUint(values[0], 10, 63)
+	return err == nil
 }
 
 // headerValues is a string or a list of strings.
