@@ -39,7 +39,7 @@ func TestCountsOfReplicas(t *testing.T) {
 		one.Flush(t.Context())
 		two.Close(t.Context())
 		one.Flush(t.Context()) // writes nothing again
-		got := []api.FunctionCalls{{Name: "mail"}, {Name: "idle"}}
+		got := []api.FunctionCalls{called("mail"), called("idle")}
 		if err := calls.New(s).Add(t.Context(), tenant, "default", got); err != nil {
 			t.Fatalf("Add: %v", err)
 		}
@@ -52,13 +52,18 @@ func TestCountsOfReplicas(t *testing.T) {
 		}
 		got[0].LastFailure = nil
 		want := []api.FunctionCalls{
-			{Name: "mail", SinceMS: since, Calls: 100, Failures: 1, P50MS: &p50, P99MS: &p99, Durations: []api.DurationCount{
+			{FunctionDetail: mail.FunctionDetail, SinceMS: since, Calls: 100, Failures: 1, P50MS: &p50, P99MS: &p99, Durations: []api.DurationCount{
 				{BelowMS: 1, Calls: 1}, {BelowMS: 8, Calls: 97}, {BelowMS: 512, Calls: 1}, {BelowMS: 1 << 20, Calls: 1},
 			}},
-			{Name: "idle", SinceMS: since, Durations: []api.DurationCount{}},
+			{FunctionDetail: called("idle").FunctionDetail, SinceMS: since, Durations: []api.DurationCount{}},
 		}
 		if d := cmp.Diff(want, got); d != "" {
 			t.Errorf("Add: difference (-want +got):\n%s", d)
 		}
 	})
+}
+
+// called returns a function without calls.
+func called(name string) api.FunctionCalls {
+	return api.FunctionCalls{FunctionDetail: api.FunctionDetail{Function: api.Function{Name: name}}}
 }
