@@ -1,11 +1,14 @@
 package calls_test
 
 import (
+	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
 	"go.uber.org/zap"
 
 	"github.com/codesous/sous/api"
@@ -61,6 +64,77 @@ func TestCountsOfReplicas(t *testing.T) {
 			t.Errorf("Add: difference (-want +got):\n%s", d)
 		}
 	})
+}
+
+// TestCountsOnceWhenTheReplyIsLost: the store may have counted a pipeline that it did not answer,
+// so it is not sent again.
+func TestCountsOnceWhenTheReplyIsLost(t *testing.T) {
+	t.Parallel()
+	network := &replyLoser{}
+	s := storagetest.Open(t, storage.Config{URL: storagetest.Redis(t).URL, Hook: func(c redis.UniversalClient) { c.AddHook(network) }})
+	a := api.Activation{ActivationID: "a", Tenant: storagetest.Tenant(t), Namespace: "default", Function: "mail", Status: api.StatusSuccess, EndMS: s.NowMS()}
+	c := calls.NewCounter(t.Context(), s, zap.NewNop())
+	c.Ended(&a)
+	network.lose.Store(true)
+	c.Flush(t.Context())
+	if network.lose.Load() {
+		t.Error("Flush: got its reply, want it lost")
+	}
+	got := []api.FunctionCalls{called("mail")}
+	if err := calls.New(s).Add(t.Context(), a.Tenant, "default", got); err != nil || got[0].Calls != 1 {
+		t.Errorf("Add: got %d calls and error %v, want 1", got[0].Calls, err)
+	}
+}
+
+// TestAFailedPipelineDropsItsOwnCounts: the functions of the other pipelines are counted.
+func TestAFailedPipelineDropsItsOwnCounts(t *testing.T) {
+	t.Parallel()
+	refuser := &refuser{}
+	s := storagetest.Open(t, storage.Config{URL: storagetest.Redis(t).URL, Hook: func(c redis.UniversalClient) { c.AddHook(refuser) }})
+	tenant, c := storagetest.Tenant(t), calls.NewCounter(t.Context(), s, zap.NewNop())
+	const functions = 3 * 512
+	var of []api.FunctionCalls
+	for i := range functions {
+		a := api.Activation{ActivationID: "a", Tenant: tenant, Namespace: "default", Function: fmt.Sprintf("f%d", i), Status: api.StatusSuccess, EndMS: s.NowMS()}
+		c.Ended(&a)
+		of = append(of, called(a.Function))
+	}
+	refuser.refuse.Store(true)
+	c.Flush(t.Context())
+	if err := calls.New(s).Add(t.Context(), tenant, "default", of); err != nil {
+		t.Fatalf("Add: %v", err)
+	}
+	counted := 0
+	for _, f := range of {
+		counted += int(f.Calls)
+	}
+	if counted != functions-512 {
+		t.Errorf("got %d functions counted, want those of 2 pipelines of 3", counted)
+	}
+}
+
+// TestCloseDoesNotWaitForAStoreThatHangs: a Flush that waits for the store does not delay the end
+// of the server by its own time and then by that of another one.
+func TestCloseDoesNotWaitForAStoreThatHangs(t *testing.T) {
+	t.Parallel()
+	hangs := &hanger{reached: make(chan struct{})}
+	s := storagetest.Open(t, storage.Config{URL: storagetest.Redis(t).URL, Hook: func(c redis.UniversalClient) { c.AddHook(hangs) }})
+	a := api.Activation{ActivationID: "a", Tenant: storagetest.Tenant(t), Namespace: "default", Function: "mail", Status: api.StatusSuccess, EndMS: s.NowMS()}
+	life, end := context.WithCancel(t.Context())
+	c := calls.NewCounter(life, s, zap.NewNop())
+	c.Ended(&a)
+	hangs.hang.Store(true)
+	flushed := make(chan struct{})
+	go func() { c.Flush(life); close(flushed) }()
+	<-hangs.reached
+	c.Close(t.Context())
+	select {
+	case <-flushed:
+		t.Error("Close: got the end of the Flush before it, want it to wait for the store longer than Close")
+	default:
+	}
+	end()
+	<-flushed
 }
 
 // called returns a function without calls.
