@@ -66,6 +66,55 @@ func TestCountsOfReplicas(t *testing.T) {
 	})
 }
 
+// TestARecreatedFunctionHasNoCalls: the calls of a deleted function are not those of the one that
+// takes its name; a second creation of an existing function keeps them.
+func TestARecreatedFunctionHasNoCalls(t *testing.T) {
+	t.Parallel()
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
+		functions, now := storage.NewFunctions(s), s.NowMS()
+		f := api.Function{Tenant: storagetest.Tenant(t), Namespace: "default", Name: "mail", CreatedAtMS: now - 2}
+		create := func() error {
+			_, err := functions.Create(t.Context(), f)
+			return err
+		}
+		counted := func() api.FunctionCalls {
+			t.Helper()
+			got := []api.FunctionCalls{called("mail")}
+			if err := calls.New(s).Add(t.Context(), f.Tenant, "default", got); err != nil {
+				t.Fatalf("Add: %v", err)
+			}
+			return got[0]
+		}
+		if err := create(); err != nil {
+			t.Fatalf("Create: %v", err)
+		}
+		c := calls.NewCounter(t.Context(), s, zap.NewNop())
+		for _, ago := range []int64{0, time.Hour.Milliseconds() * 23} {
+			c.Ended(&api.Activation{ActivationID: "a", Tenant: f.Tenant, Namespace: "default", Function: "mail", Status: api.StatusTimeout, EndMS: now - ago})
+		}
+		c.Close(t.Context())
+		if err := create(); err != nil { // after a lost answer
+			t.Fatalf("Create again: %v", err)
+		}
+		f.CreatedAtMS = now
+		if err := create(); api.ErrorCode(err) != api.CodeFunctionExists {
+			t.Fatalf("Create of another record: got error %v, want %s", err, api.CodeFunctionExists)
+		}
+		if got := counted(); got.Calls != 2 || got.LastFailure == nil {
+			t.Errorf("existing function: got %d calls, last failure %+v, want 2 calls and a failure", got.Calls, got.LastFailure)
+		}
+		if err := functions.Delete(t.Context(), f.Tenant, "default", "mail", now); err != nil {
+			t.Fatalf("Delete: %v", err)
+		}
+		if err := create(); err != nil {
+			t.Fatalf("Create after the deletion: %v", err)
+		}
+		if got := counted(); got.Calls != 0 || got.LastFailure != nil {
+			t.Errorf("created anew: got %d calls, last failure %+v, want none", got.Calls, got.LastFailure)
+		}
+	})
+}
+
 // TestCountsOnceWhenTheReplyIsLost: the store may have counted a pipeline that it did not answer,
 // so it is not sent again.
 func TestCountsOnceWhenTheReplyIsLost(t *testing.T) {
