@@ -5,18 +5,14 @@ package api
 // are those of them with the status error or timeout. Durations has only buckets with calls,
 // the fastest first. P50MS and P99MS are estimates from Durations, null without calls.
 type FunctionCalls struct {
-	Name          string           `json:"name"`
-	Description   string           `json:"description,omitempty"`
-	CreatedAtMS   int64            `json:"created_at_ms"`
-	LatestVersion *int64           `json:"latest_version"`
-	Aliases       []Alias          `json:"aliases"`
-	SinceMS       int64            `json:"since_ms"`
-	Calls         int64            `json:"calls"`
-	Failures      int64            `json:"failures"`
-	P50MS         *int64           `json:"p50_ms"`
-	P99MS         *int64           `json:"p99_ms"`
-	Durations     []DurationCount  `json:"durations"`
-	LastFailure   *FunctionFailure `json:"last_failure"`
+	FunctionDetail
+	SinceMS     int64            `json:"since_ms"`
+	Calls       int64            `json:"calls"`
+	Failures    int64            `json:"failures"`
+	P50MS       *int64           `json:"p50_ms"`
+	P99MS       *int64           `json:"p99_ms"`
+	Durations   []DurationCount  `json:"durations"`
+	LastFailure *FunctionFailure `json:"last_failure"`
 }
 
 // DurationCount is the number of calls that took less than BelowMS, and at least half of it.

@@ -3,6 +3,7 @@ package storage_test
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
@@ -232,6 +233,52 @@ func TestSweepKeepsEntriesOfJobsThatRunLate(t *testing.T) {
 		}
 		if c, found := sweep(now+6*day, 10); c.Trimmed != len(ran) || c.Dangling != 0 || len(found) != 0 {
 			t.Errorf("sweeps after the records: got %+v, want %d trimmed", c, len(ran))
+		}
+	})
+}
+
+// TestSweepTrimsShortRetentions: the entries of a version with a short retention are removed soon
+// after its records, without a rescan, and count as expired whether or not a sweep has read the
+// records. The entries of the other versions stay.
+func TestSweepTrimsShortRetentions(t *testing.T) {
+	t.Parallel()
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
+		f := newFixture(t, s)
+		now, hour := s.NowMS(), time.Hour.Milliseconds()
+		ended := func(startMS, keepMS int64) *activations.Record {
+			t.Helper()
+			a := f.running()
+			a.StartMS, a.DeadlineMS, a.RetentionMS = startMS, startMS+3000, keepMS
+			if won, _, err := f.activations.RecordEnded(t.Context(), succeeded(a, startMS+1000, "1"), nil); err != nil || !won {
+				t.Fatalf("RecordEnded: got won %v and error %v, want true", won, err)
+			}
+			return a
+		}
+		sweep := func(nowMS int64) (sum activations.SweepCounts) {
+			t.Helper()
+			for range 10 {
+				c, err := f.activations.SweepFunction(t.Context(), f.fn.Tenant, f.fn.Namespace, f.fn.Name, nowMS, 10)
+				if err != nil {
+					t.Fatalf("activations.SweepFunction: %v", err)
+				}
+				sum.Add(c.SweepCounts)
+			}
+			return sum
+		}
+		var short []*activations.Record
+		for i := range int64(30) {
+			short = append(short, ended(now-60_000+i, 2*hour))
+		}
+		ended(now-60_000, 0)
+		if c := sweep(now); c.Read != 31 || c.Trimmed+c.Dangling != 0 {
+			t.Errorf("sweep of living records: got %+v, want 31 read and none trimmed", c)
+		}
+		unread := ended(now, 2*hour)
+		for _, a := range append(short, unread) {
+			f.expire(t, a)
+		}
+		if c := sweep(now + 3*hour); c.Trimmed != 31 || c.Dangling != 0 {
+			t.Errorf("sweep of expired records: got %+v, want 31 trimmed and none dangling", c)
 		}
 	})
 }

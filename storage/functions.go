@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -21,8 +22,8 @@ type Functions struct{ s *Store }
 func NewFunctions(s *Store) *Functions { return &Functions{s} }
 
 // Create stores a new function. A deleted function of that name comes back, with its
-// versions, its aliases and its version numbers. A repeat of the same record succeeds.
-// CodeFunctionExists.
+// versions, its aliases and its version numbers, and without the counts of its calls and its last
+// failure. A repeat of the same record succeeds. CodeFunctionExists.
 func (r *Functions) Create(ctx context.Context, f api.Function) (api.Function, error) {
 	f.DeletedAtMS = nil
 	if err := NewTenants(r.s).RegisterNamespace(ctx, f.Tenant, f.Namespace); err != nil {
@@ -33,8 +34,12 @@ func (r *Functions) Create(ctx context.Context, f api.Function) (api.Function, e
 		return api.Function{}, err
 	}
 	k := r.s.keys.function(f.Tenant, f.Namespace, f.Name)
-	_, err = r.s.Script(ctx, scriptFunctionCreate,
-		[]string{k.meta(), r.s.keys.functionIndex(f.Tenant, f.Namespace)}, raw, f.Name)
+	today := r.s.NowMS() / (24 * time.Hour).Milliseconds()
+	_, err = r.s.Script(ctx, scriptFunctionCreate, []string{
+		k.meta(), r.s.keys.functionIndex(f.Tenant, f.Namespace),
+		r.s.keys.FunctionCalls(f.Tenant, f.Namespace, f.Name, today), r.s.keys.FunctionCalls(f.Tenant, f.Namespace, f.Name, today-1),
+		r.s.keys.FunctionFailure(f.Tenant, f.Namespace, f.Name),
+	}, raw, f.Name)
 	if err != nil {
 		return api.Function{}, err
 	}

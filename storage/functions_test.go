@@ -2,6 +2,7 @@ package storage_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -98,6 +99,47 @@ func TestFunctionLifecycle(t *testing.T) {
 		r, err := f.versions.Resolve(ctx, tn, ns, name, api.Ref{Alias: "prod"})
 		if err != nil || r.Version.Version != 1 {
 			t.Errorf("Resolve: got %+v and error %v, want version 1", r, err)
+		}
+	})
+}
+
+// TestSummaries: a summary is the whole function, and has the default alias, however many
+// aliases sort before it.
+func TestSummaries(t *testing.T) {
+	t.Parallel()
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
+		f := newFixture(t, s)
+		labelled := f.fn
+		labelled.Name, labelled.Labels = "labelled", map[string]string{"team": "billing"}
+		if _, err := f.functions.Create(t.Context(), labelled); err != nil {
+			t.Fatalf("functions.Create: %v", err)
+		}
+		if _, _, err := f.publish(f.draft(t, "aa"), "aa", api.DefaultAlias); err != nil {
+			t.Fatalf("publish: %v", err)
+		}
+		var want []string
+		for i := range 30 {
+			alias := fmt.Sprintf("canary-%02d", i)
+			if i < 20 {
+				want = append(want, alias)
+			}
+			if _, err := f.aliases.Set(t.Context(), f.fn.Tenant, f.fn.Namespace, f.fn.Name, alias, 1, nil, f.NowMS()); err != nil {
+				t.Fatalf("aliases.Set: %v", err)
+			}
+		}
+		items, next, err := f.functions.Summaries(t.Context(), f.fn.Tenant, f.fn.Namespace, "", 10)
+		if err != nil || len(items) != 2 || next != "" {
+			t.Fatalf("Summaries: got %+v, next %q, error %v, want 2 functions", items, next, err)
+		}
+		if d := cmp.Diff(labelled, items[0].Function); d != "" || items[0].LatestVersion != nil {
+			t.Errorf("function: difference (-want +got):\n%s", d)
+		}
+		var got []string
+		for _, alias := range items[1].Aliases {
+			got = append(got, alias.Alias)
+		}
+		if d := cmp.Diff(append(want, api.DefaultAlias), got); d != "" {
+			t.Errorf("aliases: difference (-want +got):\n%s", d)
 		}
 	})
 }

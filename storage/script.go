@@ -234,6 +234,12 @@ func (o onceScripter) send(ctx context.Context, name, script string, keys []stri
 	return cmd
 }
 
+// Once returns a command that the client does not repeat after a lost reply. The client does
+// not repeat a pipeline that contains one either.
+func Once(ctx context.Context, args ...any) redis.Cmder {
+	return onceCmd{redis.NewCmd(ctx, args...)}
+}
+
 // onceCmd is a command that the client does not repeat.
 type onceCmd struct{ *redis.Cmd }
 

@@ -8,12 +8,12 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// SummaryAliases is the number of aliases that a summary of a function shows.
-const SummaryAliases = 20
+// summaryAliases is the number of aliases that a summary of a function shows at least.
+const summaryAliases = 20
 
 // Summaries returns a page of a namespace's functions by name, after the name after, each with
-// its latest version and its first SummaryAliases aliases, and without calls. next is as in
-// List.
+// its latest version, its first summaryAliases aliases and api.DefaultAlias, and without calls.
+// next is as in List.
 func (r *Functions) Summaries(ctx context.Context, tenant, namespace, after string, limit int) (items []api.FunctionCalls, next string, err error) {
 	found, next, err := r.List(ctx, tenant, namespace, after, limit)
 	if err != nil || len(found) == 0 {
@@ -24,7 +24,7 @@ func (r *Functions) Summaries(ctx context.Context, tenant, namespace, after stri
 	for i, f := range found {
 		k := r.s.keys.function(tenant, namespace, f.Name)
 		latest[i] = pipe.Get(ctx, k.versionSeq())
-		names[i] = pipe.ZRangeByLex(ctx, k.aliases(), &redis.ZRangeBy{Min: "-", Max: "+", Count: SummaryAliases})
+		names[i] = pipe.ZRangeByLex(ctx, k.aliases(), &redis.ZRangeBy{Min: "-", Max: "+", Count: summaryAliases})
 	}
 	if err := ExecOptional(ctx, pipe); err != nil {
 		return nil, "", Failure(ctx, "list functions", err)
@@ -33,7 +33,7 @@ func (r *Functions) Summaries(ctx context.Context, tenant, namespace, after stri
 	var keys []string
 	var owners []int
 	for i, f := range found {
-		items[i] = api.FunctionCalls{Name: f.Name, Description: f.Description, CreatedAtMS: f.CreatedAtMS, Aliases: []api.Alias{}}
+		items[i] = api.FunctionCalls{FunctionDetail: api.FunctionDetail{Function: f, Aliases: []api.Alias{}}}
 		n, err := parseSeq(latest[i].Val())
 		if err != nil {
 			return nil, "", err
@@ -41,7 +41,11 @@ func (r *Functions) Summaries(ctx context.Context, tenant, namespace, after stri
 		if n > 0 {
 			items[i].LatestVersion = &n
 		}
-		for _, alias := range names[i].Val() {
+		shown := names[i].Val()
+		if len(shown) == summaryAliases && shown[summaryAliases-1] < api.DefaultAlias {
+			shown = append(shown, api.DefaultAlias) // it may not exist
+		}
+		for _, alias := range shown {
 			keys, owners = append(keys, r.s.keys.function(tenant, namespace, f.Name).alias(alias)), append(owners, i)
 		}
 	}
@@ -51,7 +55,7 @@ func (r *Functions) Summaries(ctx context.Context, tenant, namespace, after stri
 	}
 	for i, raw := range raws {
 		if raw == "" {
-			continue // a write was interrupted between the alias and its index
+			continue // a write was interrupted between the alias and its index, or there is no default alias
 		}
 		a, err := Decode[api.Alias](raw)
 		if err != nil {

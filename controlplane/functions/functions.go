@@ -179,8 +179,8 @@ func (a *API) listFunctions(ctx context.Context, in *listFunctionsInput) (*rest.
 	})
 }
 
-// listFunctionCalls answers with a page of a namespace's functions by name, each with its first
-// storage.SummaryAliases aliases and its calls.
+// listFunctionCalls answers with a page of a namespace's functions by name, each as a summary
+// (storage.Functions.Summaries) with its calls.
 func (a *API) listFunctionCalls(ctx context.Context, in *listFunctionsInput) (*rest.PageOutput[api.FunctionCalls], error) {
 	tenant, namespace := string(in.Tenant), string(in.Namespace)
 	return rest.ReadPage(rest.ListScope("function-calls", tenant, namespace), in.Cursor, func(after string) ([]api.FunctionCalls, string, error) {

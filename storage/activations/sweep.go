@@ -17,8 +17,8 @@ import (
 type SweepCounts struct {
 	Read     int // records read
 	Lost     int // of these, ended as lost
-	Trimmed  int // index entries removed because they outlived their records
-	Dangling int // younger index entries removed because there is no record
+	Trimmed  int // index entries removed because they can have outlived their records
+	Dangling int // index entries without a record that are too young for one to have expired
 	// Waiting counts the records that an earlier sweep has read, and that their jobs have
 	// not ended since.
 	Waiting int
@@ -59,21 +59,20 @@ const (
 	sweepRescanMS = 24 * 60 * 60 * 1000
 )
 
-// horizon returns the start_ms up to which an entry is expected to have outlived its record. A
-// synchronous call ends within its timeout and the grace period, and its record lives for the
-// retention from then. A record can be younger: the start_ms of an asynchronous activation is
-// the time at which it was accepted, and its job may run days later; and a version may have a
-// longer retention than its tenant. The entries of versions with a shorter one are removed by
-// the rescan, within a day.
-func (sw *sweep) horizon() int64 {
-	return sw.nowMS - sw.r.s.ActivationRetentionMS(sw.tenant, 0) - api.MaxTimeoutMS - api.LostGraceMS
+// horizon returns the start_ms up to which an entry is expected to have outlived a record that is
+// kept for keepMS. A synchronous call ends within its timeout and the grace period, and its record
+// lives for the retention from then. A record can be younger: the start_ms of an asynchronous
+// activation is the time at which it was accepted, and its job may run days later; and a version
+// may have a longer retention than its tenant. The rescan removes such entries, within a day.
+func (sw *sweep) horizon(keepMS int64) int64 {
+	return sw.nowMS - keepMS - api.MaxTimeoutMS - api.LostGraceMS
 }
 
 // sweepState is the progress of a function's sweeps, stored as JSON in the hash cs:sweep:act
 // under tenant/namespace/function:
 //
 //	{"after_ms":1767225600000,"after_id":"0b1e…","open":["1767225599000:77aa…"],
-//	 "rescan_ms":1767180000000,"trim_ms":1766600000000}
+//	 "rescan_ms":1767180000000,"trim_ms":1766600000000,"keep_ms":3600000,"early_ms":1767221000000}
 //
 // Every entry up to (after_ms, after_id) has been examined. Those that had not ended then are
 // in Open or Jobs and are examined again by each sweep, until they end. Two sweepers that each
@@ -85,6 +84,10 @@ type sweepState struct {
 	Jobs     []string `json:"jobs,omitempty"`    // places passed whose activations belong to jobs, and had not ended
 	RescanMS int64    `json:"rescan_ms"`         // when a sweep last began at the start of the index
 	TrimMS   int64    `json:"trim_ms,omitempty"` // entries before this start_ms were trimmed, or had records
+	// KeepMS is the shortest retention of a version among the records read since RescanMS, 0 for
+	// none. EarlyMS is TrimMS for it.
+	KeepMS  int64 `json:"keep_ms,omitempty"`
+	EarlyMS int64 `json:"early_ms,omitempty"`
 }
 
 // SweepFunction reads up to limit (at most api.MaxPageLimit) activations of a function
@@ -121,7 +124,7 @@ func (sw *sweep) run(ctx context.Context) error {
 	if err := sw.loadState(ctx); err != nil {
 		return err
 	}
-	if err := sw.trim(ctx); err != nil {
+	if err := sw.trimAll(ctx); err != nil {
 		return err
 	}
 	if err := sw.reopen(ctx); err != nil {
@@ -166,7 +169,7 @@ func (sw *sweep) loadState(ctx context.Context) error {
 	sw.before = sw.state
 	sw.before.Open, sw.before.Jobs = slices.Clone(sw.state.Open), slices.Clone(sw.state.Jobs)
 	if sw.nowMS-sw.state.RescanMS >= sweepRescanMS {
-		sw.state = sweepState{RescanMS: sw.nowMS, TrimMS: sw.state.TrimMS}
+		sw.state = sweepState{RescanMS: sw.nowMS, TrimMS: sw.state.TrimMS, EarlyMS: sw.state.EarlyMS}
 	}
 	return nil
 }
@@ -176,6 +179,7 @@ func (sw *sweep) loadState(ctx context.Context) error {
 func (sw *sweep) saveState(ctx context.Context) error {
 	a, b := sw.state, sw.before
 	if a.AfterMS == b.AfterMS && a.AfterID == b.AfterID && a.RescanMS == b.RescanMS && a.TrimMS == b.TrimMS &&
+		a.KeepMS == b.KeepMS && a.EarlyMS == b.EarlyMS &&
 		slices.Equal(a.Open, b.Open) && slices.Equal(a.Jobs, b.Jobs) || a.AfterID == "" && sw.before.RescanMS == 0 {
 		return nil // no progress, or an index that never had an entry
 	}
@@ -186,16 +190,27 @@ func (sw *sweep) saveState(ctx context.Context) error {
 	return storage.Failure(ctx, "save sweep cursor", sw.r.s.Client().HSet(ctx, sw.r.s.Keys().ActivationSweeps(), sw.field, raw).Err())
 }
 
-// trim removes old entries whose records are gone, from a cursor of its own: on KVRocks a read
-// from the start would walk over the entries removed before. An old entry whose record lives
-// belongs to a job that ran late. It stays, and a rescan removes it after its record.
-func (sw *sweep) trim(ctx context.Context) error {
-	horizon := sw.horizon()
-	if horizon <= sw.state.TrimMS {
+// trimAll trims the entries that have outlived the retention of the tenant, and, where a version
+// has a shorter one, those that have outlived that.
+func (sw *sweep) trimAll(ctx context.Context) error {
+	keep := sw.r.s.ActivationRetentionMS(sw.tenant, 0)
+	if err := sw.trim(ctx, &sw.state.TrimMS, sw.horizon(keep)); err != nil || sw.state.KeepMS == 0 || sw.state.KeepMS >= keep {
+		return err
+	}
+	sw.state.EarlyMS = max(sw.state.EarlyMS, sw.state.TrimMS)
+	return sw.trim(ctx, &sw.state.EarlyMS, sw.horizon(sw.state.KeepMS))
+}
+
+// trim removes the entries before horizon whose records are gone, from the cursor after: on KVRocks
+// a read from the start would walk over the entries removed before. An old entry whose record
+// lives belongs to a job that ran late, or to a version with a longer retention. It stays, and a
+// rescan removes it after its record.
+func (sw *sweep) trim(ctx context.Context, after *int64, horizon int64) error {
+	if horizon <= *after {
 		return nil
 	}
 	old, err := sw.r.s.Client().ZRangeByScoreWithScores(ctx, sw.index, &redis.ZRangeBy{
-		Min: strconv.FormatInt(sw.state.TrimMS, 10), Max: "(" + strconv.FormatInt(horizon, 10), Count: int64(sw.limit),
+		Min: strconv.FormatInt(*after, 10), Max: "(" + strconv.FormatInt(horizon, 10), Count: int64(sw.limit),
 	}).Result()
 	if err != nil || len(old) == 0 {
 		return storage.Failure(ctx, "trim index", err)
@@ -217,17 +232,17 @@ func (sw *sweep) trim(ctx context.Context) error {
 	if err := sw.remove(ctx, gone); err != nil {
 		return err
 	}
-	sw.swept.Trimmed = len(gone)
+	sw.swept.Trimmed += len(gone)
 	if len(old) < sw.limit {
-		sw.state.TrimMS = horizon
+		*after = horizon
 		return nil
 	}
 	sw.swept.More = true
 	last := int64(old[len(old)-1].Score)
-	if last == sw.state.TrimMS && len(gone) == 0 {
+	if last == *after && len(gone) == 0 {
 		last++ // one millisecond fills a page with entries that stay; the rescan examines the rest
 	}
-	sw.state.TrimMS = last
+	*after = last
 	return nil
 }
 
@@ -327,7 +342,7 @@ func (sw *sweep) examine(ctx context.Context, places []indexPlace) (open, jobs [
 	for i, raw := range raws {
 		if raw == "" {
 			gone = append(gone, ids[i])
-			if places[i].startMS < sw.horizon() {
+			if places[i].startMS <= sw.nowMS-api.MinRetentionMS { // the version may have had the shortest retention
 				sw.swept.Trimmed++
 			} else {
 				sw.swept.Dangling++
@@ -339,6 +354,7 @@ func (sw *sweep) examine(ctx context.Context, places []indexPlace) (open, jobs [
 		case err != nil:
 			sw.swept.Unreadable = append(sw.swept.Unreadable, ids[i])
 		case a.Status.Terminal():
+			sw.learn(a.RetentionMS)
 		case a.JobID != "":
 			sw.swept.Asynchronous = append(sw.swept.Asynchronous, &a)
 			jobs = append(jobs, places[i].String())
@@ -352,6 +368,13 @@ func (sw *sweep) examine(ctx context.Context, places []indexPlace) (open, jobs [
 		}
 	}
 	return open, jobs, sw.remove(ctx, gone)
+}
+
+// learn notes the retention of a version, 0 for none of its own.
+func (sw *sweep) learn(ownMS int64) {
+	if ownMS > 0 && (sw.state.KeepMS == 0 || ownMS < sw.state.KeepMS) {
+		sw.state.KeepMS = ownMS
+	}
 }
 
 // end ends a lost activation, unless another caller has ended it.

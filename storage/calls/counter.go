@@ -17,8 +17,9 @@ import (
 const (
 	window      = 2 * time.Second // between two writes
 	writeWithin = 5 * time.Second
-	maxOpen     = 8192 // functions whose calls are held; the next one writes them sooner
-	pipelined   = 512  // functions of one pipeline
+	closeWithin = time.Second // a part of the time in which a server ends
+	maxOpen     = 8192        // functions whose calls are held; the next one writes them sooner
+	pipelined   = 512         // functions of one pipeline
 	countsTTL   = 49 * time.Hour
 	failureTTL  = api.ActivationTTLMS * time.Millisecond
 	hourMS      = int64(time.Hour / time.Millisecond)
@@ -36,8 +37,8 @@ type Counter struct {
 
 	mu      sync.Mutex
 	open    map[place]*tally
-	timer   *time.Timer // while there is something to write
-	writing sync.Mutex
+	timer   *time.Timer   // while there is something to write
+	writing chan struct{} // holds an element while counts are written
 }
 
 // place names the counts of a function in one hour.
@@ -55,7 +56,7 @@ type tally struct {
 
 // NewCounter returns a counter that writes to s until life ends.
 func NewCounter(life context.Context, s *storage.Store, logger *zap.Logger) *Counter {
-	return &Counter{s: s, logger: logger, life: life, open: map[place]*tally{}}
+	return &Counter{s: s, logger: logger, life: life, open: map[place]*tally{}, writing: make(chan struct{}, 1)}
 }
 
 // Ended counts a call that ended. It does not wait for the store.
@@ -97,10 +98,16 @@ func failureOf(a *api.Activation) *api.FunctionFailure {
 // bucket returns the bucket of a duration: the least b so that it is below 2^b ms.
 func bucket(ms int64) int { return min(bits.Len64(uint64(max(ms, 0))), buckets-1) }
 
-// Flush writes the calls that were counted.
+// Flush writes the calls that were counted, unless ctx ends before an earlier Flush has.
 func (c *Counter) Flush(ctx context.Context) {
-	c.writing.Lock()
-	defer c.writing.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, writeWithin)
+	defer cancel()
+	select {
+	case c.writing <- struct{}{}:
+		defer func() { <-c.writing }()
+	case <-ctx.Done():
+		return
+	}
 	c.mu.Lock()
 	gathered := c.open
 	c.open = map[place]*tally{}
@@ -109,17 +116,12 @@ func (c *Counter) Flush(ctx context.Context) {
 		c.timer = nil
 	}
 	c.mu.Unlock()
-	ctx, cancel := context.WithTimeout(ctx, writeWithin)
-	defer cancel()
 	pipe := c.s.Client().Pipeline()
 	held, lost := 0, 0
 	var failed error
 	write := func() {
-		if failed == nil {
-			_, failed = pipe.Exec(ctx)
-		}
-		if failed != nil {
-			pipe.Discard()
+		if _, err := pipe.Exec(ctx); err != nil { // the functions of the other pipelines are not concerned
+			failed = err
 			lost += held
 		}
 		held = 0
@@ -139,17 +141,18 @@ func (c *Counter) Flush(ctx context.Context) {
 	}
 }
 
-// add writes the calls of a place by pipe.
+// add writes the calls of a place by pipe. The client must not repeat a pipeline whose reply was
+// lost: the store may have counted its calls.
 func (c *Counter) add(ctx context.Context, pipe redis.Pipeliner, key place, t *tally) {
 	keys := c.s.Keys()
 	counts := keys.FunctionCalls(key.tenant, key.namespace, key.function, key.hour/hoursOfDay)
 	for b, n := range t.durations {
 		if n > 0 {
-			pipe.HIncrBy(ctx, counts, fmt.Sprintf("%02d:%d", key.hour%hoursOfDay, b), n)
+			increment(ctx, pipe, counts, fmt.Sprintf("%02d:%d", key.hour%hoursOfDay, b), n)
 		}
 	}
 	if t.failures > 0 {
-		pipe.HIncrBy(ctx, counts, fmt.Sprintf("%02d:%s", key.hour%hoursOfDay, failures), t.failures)
+		increment(ctx, pipe, counts, fmt.Sprintf("%02d:%s", key.hour%hoursOfDay, failures), t.failures)
 	}
 	pipe.PExpire(ctx, counts, countsTTL)
 	if t.last != nil {
@@ -159,5 +162,15 @@ func (c *Counter) add(ctx context.Context, pipe redis.Pipeliner, key place, t *t
 	}
 }
 
-// Close writes the remaining calls; ctx applies to that. Ended must not be called any more.
-func (c *Counter) Close(ctx context.Context) { c.Flush(ctx) }
+// increment adds n to a field of a hash, at most once.
+func increment(ctx context.Context, pipe redis.Pipeliner, key, field string, n int64) {
+	_ = pipe.Process(ctx, storage.Once(ctx, "hincrby", key, field, n)) // Exec returns its error
+}
+
+// Close writes the remaining calls within a second, also if an earlier Flush still waits for the
+// store. Ended must not be called any more.
+func (c *Counter) Close(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, closeWithin)
+	defer cancel()
+	c.Flush(ctx)
+}

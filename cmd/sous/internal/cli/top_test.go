@@ -14,9 +14,13 @@ import (
 func topSampleAt(at time.Time, calls, ended int64) topSample {
 	return topSample{
 		at:        at,
-		functions: []api.FunctionCalls{{Name: "idle", Calls: 7}, {Name: "busy", Calls: calls, Failures: 2, LastFailure: &api.FunctionFailure{AtMS: 1, Type: api.ErrException, Message: strings.Repeat("long ", 40)}}},
+		functions: []api.FunctionCalls{{FunctionDetail: functionNamed("idle"), Calls: 7}, {FunctionDetail: functionNamed("busy"), Calls: calls, Failures: 2, LastFailure: &api.FunctionFailure{AtMS: 1, Type: api.ErrException, Message: strings.Repeat("long ", 40)}}},
 		queues:    []api.Queue{{Queue: "mail", Depths: map[api.JobState]int64{api.JobCompleted: ended, api.JobPending: 3, api.JobActive: 1}, OldestPendingMS: 4200}},
 	}
+}
+
+func functionNamed(name string) api.FunctionDetail {
+	return api.FunctionDetail{Function: api.Function{Name: name}}
 }
 
 func TestTopComputesRates(t *testing.T) {
@@ -57,7 +61,7 @@ func TestTopFitsTheTerminal(t *testing.T) {
 	at := time.Unix(1_700_000_000, 0)
 	s := topSampleAt(at, 1, 1)
 	for range 60 {
-		s.functions = append(s.functions, api.FunctionCalls{Name: "more"})
+		s.functions = append(s.functions, api.FunctionCalls{FunctionDetail: functionNamed("more")})
 		s.queues = append(s.queues, api.Queue{Queue: "more"})
 	}
 	for _, sample := range []topSample{{at: at}, topSampleAt(at, 1, 1), s} {
