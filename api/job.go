@@ -292,6 +292,19 @@ type MessageVerdict struct {
 	Acked   bool   // the job is complete
 	Retried bool   // the attempt has failed
 	DelayMS *int64 // until the next attempt, at most MaxMessageRetryMS; nil for the backoff
+	Reason  string // of the retry, at most MaxRetryReasonBytes; "" if the handler gave none
+}
+
+// MaxRetryReasonBytes bounds the reason of the retry that a function asks for.
+const MaxRetryReasonBytes = 1024
+
+// RetryText returns the message of the error of an attempt whose handler asked for a retry.
+func (v *MessageVerdict) RetryText() string {
+	const asked = "the handler asked for a retry of the message"
+	if v.Reason == "" {
+		return asked
+	}
+	return asked + ": " + v.Reason
 }
 
 // MaxMessageRetryMS bounds the delay of the retry that a function asks for, in milliseconds: 12

@@ -196,7 +196,7 @@ func (w *worker) verdict(out *api.Outcome, position, count int) verdict {
 	case decided.Acked:
 		return verdict{}
 	case decided.Retried:
-		return verdict{failure: failedIn(act, api.ErrException, "the handler asked for a retry of the message"), delayMS: decided.DelayMS}
+		return verdict{failure: failedIn(act, api.ErrException, decided.RetryText()), delayMS: decided.DelayMS}
 	case act.Status == api.StatusCancelled && w.aborting():
 		return verdict{putBack: true}
 	case act.Status == api.StatusSuccess && count == 1 && len(act.Result) <= api.MaxJobResultBytes:

@@ -99,7 +99,7 @@ func TestTriggerVerdicts(t *testing.T) {
 		b.handlers = []string{api.HandlerQueue}
 		b.publish("mailer", queueHandler+`
 			if (m.body === "ack") m.ack();
-			if (m.body === "retry" && m.attempts === 1) m.retry();
+			if (m.body === "retry" && m.attempts === 1) m.retry({ reason: "no paper" });
 		} if (batch.messages.some((m) => m.body === "throw" && m.attempts < 3)) throw new Error("oops") } }`, defaults())
 		ids := b.mail(`"ack"`, `"retry"`, `"throw"`)
 		b.trigger("mailer", api.NewQueueTrigger{})
@@ -108,7 +108,7 @@ func TestTriggerVerdicts(t *testing.T) {
 		if ack.Attempt != 1 || len(ack.Errors) != 0 {
 			b.t.Errorf("the acknowledged job: got attempt %d, errors %+v, want one without an error", ack.Attempt, ack.Errors)
 		}
-		if retry.Attempt < 2 || !strings.Contains(retry.Errors[0].Error, "asked for a retry of the message (activation ") {
+		if retry.Attempt < 2 || !strings.Contains(retry.Errors[0].Error, "asked for a retry of the message: no paper (activation ") {
 			b.t.Errorf("the retried job: got attempt %d, errors %+v, want a second attempt, and the activation of the first", retry.Attempt, retry.Errors)
 		}
 		if throw.Attempt != 3 || !strings.HasPrefix(throw.Errors[0].Error, "Exception: oops (activation ") || throw.Errors[0].Stack == "" {

@@ -34,6 +34,9 @@ func (r *Aliases) Set(ctx context.Context, tenant, namespace, function, alias st
 	_, err = r.s.Script(ctx, scriptAliasSet,
 		[]string{k.meta(), k.versionSeq(), k.aliases(), k.alias(alias)},
 		raw, alias, version, matchArg(ifMatch))
+	if api.ErrorCode(err) == api.CodeVersionNotFound {
+		err = versionNotFound(version) // the script cannot name it
+	}
 	if err != nil {
 		return api.Alias{}, err
 	}

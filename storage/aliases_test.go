@@ -3,6 +3,7 @@ package storage_test
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -41,6 +42,9 @@ func TestAliases(t *testing.T) {
 			_, err := f.aliases.Set(ctx, tn, ns, name, "prod", step.version, step.ifMatch, int64(i))
 			if api.ErrorCode(err) != step.want {
 				t.Errorf("%s: aliases.Set: got %v; want the code step.want", step.name, err)
+			}
+			if named := fmt.Sprintf("version %d does not exist", step.version); step.want == api.CodeVersionNotFound && !strings.Contains(err.Error(), named) {
+				t.Errorf("%s: got %v, want %q", step.name, err, named)
 			}
 		}
 		// A repeat of the same write succeeds, although the guard is met no more.

@@ -138,8 +138,8 @@ func TestEmbeddedRefusesASecondProcess(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	_, done := openIn(t, dir)
-	if _, err := embedded.Open(dir, zaptest.NewLogger(t)); err == nil || !strings.Contains(err.Error(), "in use by another process") {
-		t.Errorf("Open of a directory in use: got error %v, want one with %q", err, "in use by another process")
+	if _, err := embedded.Open(dir, zaptest.NewLogger(t)); err == nil || !strings.Contains(err.Error(), "in use by another server") {
+		t.Errorf("Open of a directory in use: got error %v, want one with %q", err, "in use by another server")
 	}
 	done()
 	_, done = openIn(t, dir)

@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed" // schema.json
 	"encoding/json"
 	"errors"
@@ -71,8 +72,8 @@ func (d kindOf) decode(raw []byte, of *jsonschema.Schema, v any) error {
 	what, prefix, code := d.name, d.prefix, d.code
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	if err != nil {
-		return api.Errorf(code, "%s is not JSON: %v", what, err).
-			WithFields(api.FieldError{Path: what, Message: "is not JSON"})
+		why := "is not JSON: " + cmp.Or(api.JSONFault(raw), err.Error())
+		return api.Errorf(code, "%s %s", what, why).WithFields(api.FieldError{Path: what, Message: why})
 	}
 	if err := of.Validate(document); err != nil {
 		var invalid *jsonschema.ValidationError

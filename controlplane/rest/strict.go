@@ -73,11 +73,11 @@ func (d Decoder[T]) explain(body []byte, err error) error {
 		return coded // of a field's own UnmarshalJSON
 	}
 	var document any
-	if jsonErr := json.Unmarshal(body, &document); jsonErr != nil {
+	if json.Unmarshal(body, &document) != nil {
 		if len(bytes.TrimSpace(body)) == 0 {
 			return api.Errorf(api.CodeValidationJSON, "a JSON body is required")
 		}
-		return api.Errorf(api.CodeValidationJSON, "the body is not JSON: %v", jsonErr)
+		return api.Errorf(api.CodeValidationJSON, "the body is not JSON: %s", api.JSONFault(body))
 	}
 	if fields := d.unknown(document); len(fields) > 0 {
 		return api.Errorf(api.CodeInvalid, "%s: %s", fields[0].Path, fields[0].Message).WithFields(fields...)

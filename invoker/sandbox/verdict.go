@@ -28,7 +28,8 @@ func (r *run) verdict(payload []byte) error {
 	if count == 0 && len(r.call.Head.Job) > 0 {
 		count = 1
 	}
-	if v.Message < 0 || v.Message >= count || v.Acked == v.Retried || v.DelayMS < -1 || v.DelayMS > api.MaxMessageRetryMS {
+	if v.Message < 0 || v.Message >= count || v.Acked == v.Retried || v.DelayMS < -1 || v.DelayMS > api.MaxMessageRetryMS ||
+		len(v.Reason) > api.MaxRetryReasonBytes {
 		return wire.ErrFrame
 	}
 	if r.decided.messages == nil {
@@ -38,7 +39,7 @@ func (r *run) verdict(payload []byte) error {
 	if m.Acked || m.Retried {
 		return wire.ErrFrame
 	}
-	m.Acked, m.Retried = v.Acked, v.Retried
+	m.Acked, m.Retried, m.Reason = v.Acked, v.Retried, v.Reason
 	if v.Retried && v.DelayMS >= 0 {
 		m.DelayMS = &v.DelayMS
 	}
@@ -63,7 +64,7 @@ func (r *run) judged(result Result) Result {
 	case m.Retried:
 		result.RetryAfterMS = m.DelayMS
 		if result.Error == nil {
-			failed := failure(api.ErrException, "the handler asked for a retry of the message")
+			failed := failure(api.ErrException, m.RetryText())
 			result.Status, result.Error, result.Value = failed.Status, failed.Error, nil
 		}
 	case m.Acked && result.Error != nil:

@@ -147,7 +147,9 @@ func lockDir(dir string) (*os.File, error) {
 		return nil, fmt.Errorf("open lock: %w", err)
 	}
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		err = api.Wrap(api.CodeInvalid, err, fmt.Sprintf("the data directory %s is in use by another process", dir))
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			err = api.Errorf(api.CodeInvalid, "the data directory %s is in use by another server: stop that one, or name another directory (--data-dir)", dir)
+		}
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil

@@ -48,6 +48,8 @@ type program struct {
 	// requires reports that the script may require modules of Node.
 	requires bool
 	modules  map[string]*goja.Program // of Node, compiled
+	// parses reports that the script may call JSON.parse.
+	parses bool
 	// captures reports that the script names Error.captureStackTrace.
 	captures bool
 	// readsBody reports that the script may call the methods of an HTTP event.
@@ -92,6 +94,7 @@ func load(assign wire.Assign, blob []byte) (*program, []byte, []wire.Problem) {
 	p := &program{
 		assign: assign, code: code, globals: globalsFor(script), context: contextTable(), additions: additions, eventHandlers: handlersIn(script),
 		asynchronous: bytes.Contains(script, []byte("async")) || bytes.Contains(script, []byte("Promise")),
+		parses:       namesJSON(script),
 		captures:     bytes.Contains(script, []byte("captureStackTrace")),
 		readsBody:    namesAny(script, bodyMethodNames),
 		requires:     bytes.Contains(script, []byte("require")) || bytes.Contains(script, []byte(node.Require)),

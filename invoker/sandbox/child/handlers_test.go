@@ -99,6 +99,8 @@ func TestHandlersFail(t *testing.T) {
 		"thrown":          {`export default { queue() { throw new Error("boom") } }`, byQueue, aJob, "boom"},
 		"delay":           {`export default { queue(b) { b.messages[0].retry({ delaySeconds: -1 }) } }`, byQueue, aJob, "delaySeconds must be"},
 		"not a number":    {`export default { queue(b) { b.messages[0].retry({ delaySeconds: NaN }) } }`, byQueue, aJob, "delaySeconds must be"},
+		"no text":         {`export default { queue(b) { b.messages[0].retry({ reason: 5 }) } }`, byQueue, aJob, "reason must be a string"},
+		"long reason":     {`export default { queue(b) { b.messages[0].retry({ reason: "x".repeat(1025) }) } }`, byQueue, aJob, "reason must have at most 1,024 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -179,6 +181,8 @@ func TestMessages(t *testing.T) {
 	for source, want := range map[string]wire.Verdict{
 		`m.retry({ delaySeconds: 1.5 })`:                                    retryAfter,
 		`m.retry()`:                                                         retry,
+		`m.retry({ reason: "no paper" })`:                                   {Retried: true, DelayMS: -1, Reason: "no paper"},
+		`b.retryAll({ delaySeconds: 1.5, reason: "busy" })`:                 {Retried: true, DelayMS: 1500, Reason: "busy"},
 		`m.retry(); m.ack()`:                                                retry,
 		`m.ack(); m.retry()`:                                                ack,
 		`b.retryAll({ delaySeconds: 1.5 })`:                                 retryAfter,

@@ -45,7 +45,7 @@ func (r *realm) messageBatch(a *activation, event []byte) goja.Value {
 	}
 	ackAll := func(goja.FunctionCall) goja.Value { return b.decideAll(wire.Verdict{Acked: true}) }
 	retryAll := func(call goja.FunctionCall) goja.Value {
-		return b.decideAll(wire.Verdict{Retried: true, DelayMS: r.retryDelay(call.Argument(0))})
+		return b.decideAll(r.retryVerdict(call.Argument(0)))
 	}
 	out := r.vm.NewObject()
 	r.setAll(out, []property{
@@ -61,7 +61,9 @@ func (r *realm) message(b *messageBatch, position int, m *api.QueueMessage) goja
 	must(err)
 	ack := func(goja.FunctionCall) goja.Value { return b.decide(wire.Verdict{Message: position, Acked: true}) }
 	retry := func(call goja.FunctionCall) goja.Value {
-		return b.decide(wire.Verdict{Message: position, Retried: true, DelayMS: r.retryDelay(call.Argument(0))})
+		v := r.retryVerdict(call.Argument(0))
+		v.Message = position
+		return b.decide(v)
 	}
 	out := r.vm.NewObject()
 	r.setAll(out, []property{
@@ -163,20 +165,30 @@ func (a *activation) decide(v wire.Verdict) {
 	}
 }
 
-// retryDelay reads the options of retry: {delaySeconds}, from 0 to 43,200 (12 hours). It returns
-// milliseconds, -1 if there is none.
-func (r *realm) retryDelay(options goja.Value) int64 {
+// retryVerdict returns the verdict of retry(options): {delaySeconds}, from 0 to 43,200 (12 hours),
+// without which the job's backoff holds, and {reason}, a string of at most 1,024 bytes.
+func (r *realm) retryVerdict(options goja.Value) wire.Verdict {
+	verdict := wire.Verdict{Retried: true, DelayMS: -1}
 	obj, ok := options.(*goja.Object)
 	if !ok {
-		return -1
+		return verdict
 	}
-	v := given(obj, "delaySeconds")
-	if v == nil {
-		return -1
+	if v := given(obj, "delaySeconds"); v != nil {
+		seconds := v.ToFloat()
+		if !(seconds >= 0 && seconds <= api.MaxMessageRetryMS/1000) {
+			panic(r.newNamedError("RangeError", "retry: delaySeconds must be from 0 to 43,200"))
+		}
+		verdict.DelayMS = int64(seconds * 1000)
 	}
-	seconds := v.ToFloat()
-	if !(seconds >= 0 && seconds <= api.MaxMessageRetryMS/1000) {
-		panic(r.newNamedError("RangeError", "retry: delaySeconds must be from 0 to 43200"))
+	if v := given(obj, "reason"); v != nil {
+		text, ok := v.(goja.String)
+		if !ok {
+			panic(r.vm.NewTypeError("retry: reason must be a string"))
+		}
+		verdict.Reason = text.String()
+		if len(verdict.Reason) > api.MaxRetryReasonBytes {
+			panic(r.newNamedError("RangeError", "retry: reason must have at most 1,024 bytes"))
+		}
 	}
-	return int64(seconds * 1000)
+	return verdict
 }

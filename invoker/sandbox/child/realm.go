@@ -75,6 +75,9 @@ func (r *realm) evaluate() error {
 	if err := r.add(); err != nil {
 		return err
 	}
+	if r.program.parses {
+		r.installJSON()
+	}
 	if r.program.captures {
 		if err := r.installCapture(); err != nil {
 			return err

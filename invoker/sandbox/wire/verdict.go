@@ -10,8 +10,10 @@ type Verdict struct {
 	Acked bool `json:"acked,omitempty"`
 	// Retried: the attempt has failed, whatever the activation does afterwards. DelayMS is the
 	// time until the next one, in milliseconds; -1 stands for the job's backoff.
-	Retried bool  `json:"retried,omitempty"`
-	DelayMS int64 `json:"delay_ms,omitempty"`
+	// Reason is the handler's, "" for none.
+	Retried bool   `json:"retried,omitempty"`
+	DelayMS int64  `json:"delay_ms,omitempty"`
+	Reason  string `json:"reason,omitempty"`
 	// NoRetry: if the attempt fails, it is the last one.
 	NoRetry bool `json:"no_retry,omitempty"`
 }

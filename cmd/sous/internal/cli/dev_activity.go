@@ -15,16 +15,29 @@ type devActivity struct {
 	quiet bool // print nothing
 
 	printing sync.Mutex
+	errors   map[string]api.LogLine // the last error that an activation that runs has logged
 }
 
 // Logged implements invoker.Observer.
 func (d *devActivity) Logged(act *api.Activation, line api.LogLine) {
+	if line.Level == "error" {
+		d.printing.Lock()
+		if d.errors == nil {
+			d.errors = map[string]api.LogLine{}
+		}
+		d.errors[act.ActivationID] = line
+		d.printing.Unlock()
+	}
 	d.print(d.app.ActivityLine(devName(act), act.ActivationID, line))
 }
 
 // Ended implements invoker.Observer.
 func (d *devActivity) Ended(act *api.Activation) {
-	d.print(d.app.ActivityEnd(devName(act), act))
+	d.printing.Lock()
+	last := d.errors[act.ActivationID]
+	delete(d.errors, act.ActivationID)
+	d.printing.Unlock()
+	d.print(d.app.ActivityEnd(devName(act), act, command.Tells(last, act.Error)))
 }
 
 func (d *devActivity) print(text string) {

@@ -58,12 +58,13 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		if asksForJSON(args) { // --output may stand after the flag that cannot be parsed
 			a.Output = command.FormatJSON
 		}
-		return command.UnknownFlag(cmd, err)
+		return command.FlagError(cmd, err)
 	})
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return command.ExitOK
 	}
+	err = command.MissingFlags(cmd, err)
 	a.Report(err)
 	return command.ExitCode(err)
 }

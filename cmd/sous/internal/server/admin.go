@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"net/http"
 	"net/http/pprof"
@@ -38,7 +37,7 @@ func (p *platform) openAdmin(ctx context.Context, s settings) error {
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.AdminListen)
 	if err != nil {
-		return fmt.Errorf("admin-listen: %w", err)
+		return listenError("admin-listen", s.AdminListen, err)
 	}
 	server := &http.Server{
 		Handler:        p.adminHandler(isLocal(listener.Addr().String())),

@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime/debug"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"go.uber.org/zap"
@@ -42,7 +43,7 @@ func runServer(ctx context.Context, s settings, logger *zap.Logger, ready func(u
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.Listen)
 	if err != nil {
-		return fmt.Errorf("listen: %w", err)
+		return listenError("listen", s.Listen, err)
 	}
 	p, err := open(ctx, s, logger)
 	if err != nil {
@@ -55,6 +56,20 @@ func runServer(ctx context.Context, s settings, logger *zap.Logger, ready func(u
 		logger.Info("stopped")
 	}()
 	return p.serve(ctx, listener, listening, s, ready)
+}
+
+// listenError returns the error of a setting whose address could not be listened on.
+func listenError(setting, address string, err error) error {
+	_, port, _ := net.SplitHostPort(address) // the settings are valid
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return fmt.Errorf("%s: %s is in use by %s: end that program, or choose another address with --%s", setting, address, portOwner(port), setting)
+	case errors.Is(err, syscall.EACCES):
+		return fmt.Errorf("%s: this user may not listen on %s: choose a port from 1024 with --%s", setting, address, setting)
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return fmt.Errorf("%s: %s is no address of this machine: choose another one with --%s", setting, address, setting)
+	}
+	return fmt.Errorf("%s: %w", setting, err)
 }
 
 // serve serves on listener until ctx ends; then it drains. It fails if the listener fails

@@ -14,6 +14,10 @@ export default async function () {
   const o = {}; o.__defineGetter__("x", () => 5); o.__defineSetter__("y", function (v) { this.z = v }); o.y = 2;
   check("accessors", [o.x, o.z, typeof o.__lookupGetter__("x"), o.__lookupSetter__("x"), Object.keys(o)], [5, 2, "function", undefined, ["x", "y", "z"]]);
   throws("accessor", () => o.__defineGetter__("q", 1), "TypeError");
+  const refused = (text) => { try { JSON.parse(text); return "none" } catch (e) { return `${e.name}: ${e.message} ${e instanceof SyntaxError}` } };
+  check("JSON.parse refuses", [undefined, "{", "", '{"a": }', "[1] 2"].map(refused), ["SyntaxError: Unexpected token 'u' in JSON at position 0 true", "SyntaxError: Unexpected end of JSON input true", "SyntaxError: Unexpected end of JSON input true", "SyntaxError: Unexpected token '}' in JSON at position 6 true", "SyntaxError: Unexpected token '2' in JSON at position 4 true"]);
+  check("JSON.parse revives", [JSON.parse('{"a": [1, 2]}', (k, v) => typeof v === "number" ? v + 1 : v), JSON.parse({ toString: () => "[0]" }), JSON.parse.length, JSON.parse.name, JSON.parse("1", 5)], [{ a: [2, 3] }, [0], 2, "parse", 1]);
+  throws("JSON.parse of a symbol", () => JSON.parse(Symbol("1")), "TypeError"); throws("a reviver that throws", () => JSON.parse("1", () => { throw new RangeError("no") }), "RangeError");
   const dec = (value, ctx) => function (...args) { return ctx.name + value.call(this, ...args) };
   class Decorated { @dec m(x) { return x } } check("decorators", new Decorated().m(1), "m1");
 }

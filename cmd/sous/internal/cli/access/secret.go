@@ -70,7 +70,7 @@ argument, because it would stay in the shell's history and show in the list of p
 				return err
 			}
 			a.Note("%s is at version %d", made.Name, made.Version)
-			return a.Print(made, secretText(&made))
+			return a.Print(made, "")
 		},
 	}
 	from.register(cmd.Flags())

@@ -225,12 +225,13 @@ func (l *tail) show(ctx context.Context, act api.Activation) error {
 		return nil
 	}
 	var held []api.LogLine
-	shown := 0
+	shown, last := 0, api.LogLine{}
 	take := func(line api.LogLine) error {
 		if !l.admits(line) {
 			return nil
 		}
 		shown++
+		last = line
 		if l.status != "" {
 			held = append(held, line)
 			return nil
@@ -246,7 +247,7 @@ func (l *tail) show(ctx context.Context, act api.Activation) error {
 			return err
 		}
 	}
-	return l.printEnd(ended, shown)
+	return l.printEnd(ended, shown, command.Tells(last, ended.Error))
 }
 
 // read passes the lines of an activation to take until it has ended, and returns it as it
@@ -303,9 +304,9 @@ func (l *tail) printLine(act api.Activation, line api.LogLine) error {
 	return l.app.PrintLine(shown, text)
 }
 
-// printEnd prints how an activation ended. A level or a pattern hides it where no line of the
+// printEnd prints how an activation ended. told reports that the last line has its error. A level or a pattern hides it where no line of the
 // activation was shown, unless it failed and only the level is set.
-func (l *tail) printEnd(act api.Activation, shown int) error {
+func (l *tail) printEnd(act api.Activation, shown int, told bool) error {
 	failed := act.Status == api.StatusError || act.Status == api.StatusTimeout
 	filtered := l.grep.String() != "" || l.level > slices.Index(levels, "info") && !failed
 	if !l.outcomes || filtered && shown == 0 {
@@ -314,7 +315,7 @@ func (l *tail) printEnd(act api.Activation, shown int) error {
 	l.printing.Lock()
 	defer l.printing.Unlock()
 	return l.app.PrintLine(tailed{ActivationID: act.ActivationID, Namespace: act.Namespace, Function: act.Function, End: &act},
-		l.app.ActivityEnd(l.name(act), &act))
+		l.app.ActivityEnd(l.name(act), &act, told))
 }
 
 // tailed is the JSON form of a printed line: a log line, or with End the end of an activation.

@@ -87,8 +87,8 @@ func readJSONText(name, value string, stdin io.Reader, limit int64) (json.RawMes
 	default:
 		raw = []byte(value)
 	}
-	if !json.Valid(raw) {
-		return nil, api.Errorf(api.CodeValidationJSON, "%s is not JSON", name)
+	if why := api.JSONFault(raw); why != "" {
+		return nil, api.Errorf(api.CodeValidationJSON, "%s is not JSON: %s", name, why)
 	}
 	return raw, nil
 }

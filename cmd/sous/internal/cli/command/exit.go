@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"strconv"
@@ -110,7 +111,7 @@ func describe(err error) failure {
 		answered *client.ResponseError
 		coded    *api.Error
 		failed   *FunctionFailure
-		f        = failure{Message: err.Error()}
+		f        = failure{Message: fileText(err)}
 	)
 	if errors.Is(err, context.Canceled) {
 		f.Message = "interrupted"
@@ -135,6 +136,27 @@ func describe(err error) failure {
 		f.Function = failed.Reason
 	}
 	return f
+}
+
+// fileText returns the text of err, with the cause of a file that could not be used in the words
+// of this program: "nofile does not exist", not "open nofile: no such file or directory".
+func fileText(err error) string {
+	text := err.Error()
+	var file *fs.PathError
+	if !errors.As(err, &file) {
+		return text
+	}
+	own := file.Path + ": " + file.Err.Error()
+	switch {
+	case errors.Is(file, fs.ErrNotExist):
+		own = file.Path + " does not exist"
+	case errors.Is(file, fs.ErrPermission):
+		own = "this user may not " + file.Op + " " + file.Path
+	case errors.Is(file, syscall.EISDIR):
+		own = file.Path + " is a folder, want a file"
+	}
+	text = strings.Replace(text, file.Error(), own, 1)
+	return strings.Replace(text, file.Path+": "+file.Path, file.Path, 1)
 }
 
 // Hints returns what to do about an error of a call to a server, nil for an error without a
@@ -258,7 +280,8 @@ func (f failure) tells(e api.FieldError) bool {
 	if e.Line > 0 {
 		return strings.Contains(f.Message, location(e)+": "+e.Message)
 	}
-	return strings.Contains(f.Message, e.Message) && strings.Contains(f.Message, e.Path)
+	name := strings.TrimSuffix(strings.TrimPrefix(e.Path, "--"), "s") // the message may name one of several
+	return strings.Contains(f.Message, e.Message) && strings.Contains(f.Message, name)
 }
 
 // excerptText returns the source line of e and the caret below it, "" if e has none.

@@ -46,7 +46,12 @@ func (f *failure) nameFlags(flags *pflag.FlagSet) {
 		if rest, ok := strings.CutPrefix(f.Message, e.Path); ok && i == 0 {
 			f.Message = path + rest
 		}
-		f.Errors[i].Path, f.Errors[i].Message = path, withFlags(flags, e.Message)
+		message := withFlags(flags, e.Message)
+		if flag := flags.Lookup(strings.TrimPrefix(path, "--")); flag != nil && flag.Value.Type() == "duration" {
+			message = exactAmount.ReplaceAllString(message, "$1")
+			f.Message = strings.Replace(f.Message, e.Message, exactAmount.ReplaceAllString(e.Message, "$1"), 1)
+		}
+		f.Errors[i].Path, f.Errors[i].Message = path, message
 	}
 	f.Message = withFlags(flags, f.Message)
 }
@@ -56,10 +61,8 @@ const onlyJob = "jobs[0]"
 // exactAmount matches a duration in the unit of a field, and the form in which people write it.
 var exactAmount = regexp.MustCompile(`[0-9,]+ m?s \(([^()]+)\)`)
 
-// withFlags returns text with flags in place of the names of fields, and durations as flags take
-// them.
+// withFlags returns text with flags in place of the names of fields.
 func withFlags(flags *pflag.FlagSet, text string) string {
-	text = exactAmount.ReplaceAllString(text, "$1")
 	return fieldName.ReplaceAllStringFunc(text, func(found string) string {
 		before, word := "", found
 		if first := found[0]; first < 'a' || first > 'z' {

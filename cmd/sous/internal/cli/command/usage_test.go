@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"syscall"
 	"testing"
@@ -16,25 +17,60 @@ import (
 func TestMessagesForWrongCommandLines(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string]string{
-		"deploy":               "missing DIR\n  usage: sous deploy DIR [flags]",
-		"pull":                 "missing NAME [DIR]\n  usage: sous pull NAME [DIR] [flags]",
-		"pull a b c d":         "unexpected argument c d\n  usage: sous pull NAME [DIR] [flags]",
-		"version x":            "unexpected argument x\n  usage: sous version [flags]",
-		"deploy . --alais x":   "unknown flag: --alais; did you mean --alias?",
-		"deploy . --something": "unknown flag: --something; see sous deploy --help",
-		"deploy . -z":          "unknown shorthand flag: 'z' in -z",
+		"deploy":                                "missing DIR\n  usage: sous deploy DIR [flags]",
+		"pull":                                  "missing NAME [DIR]\n  usage: sous pull NAME [DIR] [flags]",
+		"pull a b c d":                          "unexpected argument c d\n  usage: sous pull NAME [DIR] [flags]",
+		"version x":                             "unexpected argument x\n  usage: sous version [flags]",
+		"deploy . --alais x":                    "unknown flag: --alais; did you mean --alias?",
+		"deploy . --something":                  "unknown flag: --something; see sous deploy --help",
+		"deploy . --limit abc":                  `invalid argument "abc" for --limit: want a whole number, such as 3`,
+		"deploy . --limit 99999999999999999999": `invalid argument "99999999999999999999" for --limit: the number is too large`,
+		"deploy . --in 5":                       `invalid argument "5" for --in: want a number with its unit, such as 30s, 15m or 24h`,
+		"deploy . --yes=no":                     `invalid argument "no" for --yes: want true or false`,
+		"deploy . --if-version 0":               `invalid argument "0" for --if-version: want a whole number, at least 1`,
+		"create":                                "missing --role\n  --role: one of admin, viewer",
+		"deploy . -z":                           "unknown shorthand flag: 'z' in -z",
 	} {
 		run := func(*cobra.Command, []string) error { return nil }
 		deploy := &cobra.Command{Use: "deploy DIR", Args: cobra.ExactArgs(1), RunE: run}
 		deploy.Flags().String("alias", "", "")
+		deploy.Flags().Int("limit", 0, "")
+		deploy.Flags().Duration("in", 0, "")
+		deploy.Flags().Bool("yes", false, "")
+		deploy.Flags().Var(VersionFlag(new(int64)), "if-version", "")
+		create := &cobra.Command{Use: "create", Args: cobra.NoArgs, RunE: run}
+		create.Flags().String("role", "", "one of admin, viewer")
+		if err := create.MarkFlagRequired("role"); err != nil {
+			t.Fatalf("MarkFlagRequired: %v", err)
+		}
 		root := &cobra.Command{Use: "sous", SilenceErrors: true, SilenceUsage: true}
-		root.AddCommand(deploy, &cobra.Command{Use: "pull NAME [DIR]", Args: cobra.RangeArgs(1, 2), RunE: run},
+		root.AddCommand(deploy, create, &cobra.Command{Use: "pull NAME [DIR]", Args: cobra.RangeArgs(1, 2), RunE: run},
 			&cobra.Command{Use: "version", Args: cobra.NoArgs, RunE: run})
-		root.SetFlagErrorFunc(UnknownFlag)
+		root.SetFlagErrorFunc(FlagError)
 		ExplainArguments(root)
 		root.SetArgs(strings.Fields(line))
-		if err := root.Execute(); err == nil || err.Error() != want {
-			t.Errorf("sous %s: got %v, want %s", line, err, want)
+		cmd, err := root.ExecuteC()
+		if err == nil {
+			t.Fatalf("sous %s: got no error, want %s", line, want)
+		}
+		if got := MissingFlags(cmd, err).Error(); got != want {
+			t.Errorf("sous %s: got %s, want %s", line, got, want)
+		}
+	}
+}
+
+func TestFilesThatCannotBeUsed(t *testing.T) {
+	t.Parallel()
+	for want, err := range map[string]error{
+		"nofile does not exist":                    &fs.PathError{Op: "stat", Path: "nofile", Err: syscall.ENOENT},
+		"--payload: nofile does not exist":         fmt.Errorf("--payload: %w", &fs.PathError{Op: "open", Path: "nofile", Err: syscall.ENOENT}),
+		"settings: f.yaml does not exist":          fmt.Errorf("settings: f.yaml: %w", &fs.PathError{Op: "open", Path: "f.yaml", Err: syscall.ENOENT}),
+		"--value-file: this user may not open key": fmt.Errorf("--value-file: %w", &fs.PathError{Op: "open", Path: "key", Err: syscall.EACCES}),
+		"d is a folder, want a file":               &fs.PathError{Op: "read", Path: "d", Err: syscall.EISDIR},
+		"f: no space left on device":               &fs.PathError{Op: "write", Path: "f", Err: syscall.ENOSPC},
+	} {
+		if got := describe(err).Message; got != want {
+			t.Errorf("describe(%v): got %q, want %q", err, got, want)
 		}
 	}
 }

@@ -91,7 +91,12 @@ func (a commands) installPutCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.printInstall(target.Register(cmd.Context(), install))
+			made, err := target.Register(cmd.Context(), install)
+			if err != nil {
+				return err
+			}
+			a.Note("%s is registered, for %s", made.Install, cmp.Or(strings.Join(made.Functions, " "), "no function"))
+			return a.Print(made, "")
 		},
 	}
 	cmd.Flags().StringVar(&install.Description, "description", "", "a description, shown in lists")

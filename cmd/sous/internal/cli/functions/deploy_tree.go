@@ -29,8 +29,8 @@ func (a commands) deployCommand() *cobra.Command {
 		Short: "Deploy every function of a folder tree that changed",
 		Long: `Deploy every function of a folder tree that changed, several at a time, and print a
 summary. A function is a folder with a sous.json or a manifest.json; folders below it belong
-to it. Each is deployed as by sous fn deploy. The command goes on after a failure, and then
-fails.`,
+to it. A DIR without any of these is a function if it has a function.js or a function.ts. Each
+is deployed as by sous fn deploy. The command goes on after a failure, and then fails.`,
 		Example: `  sous deploy
   sous deploy services --dry-run`,
 		Args: cobra.MaximumNArgs(1),
@@ -55,7 +55,8 @@ fails.`,
 	return cmd
 }
 
-// functionFolders returns the folders of functions in and below root, in order.
+// functionFolders returns the folders of functions in and below root, in order. A root without
+// any is the function itself if it has a module with a usual name.
 func functionFolders(root string) ([]string, error) {
 	var out []string
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
@@ -71,6 +72,13 @@ func functionFolders(root string) ([]string, error) {
 		}
 		return nil
 	})
+	if err != nil || len(out) > 0 {
+		return out, err
+	}
+	source, err := openSource(root)
+	if err == nil && source.entry("") != "" {
+		out = append(out, root)
+	}
 	return out, err
 }
 
@@ -86,7 +94,7 @@ func isFunctionFolder(path string) bool {
 
 // noFunction returns the error of a folder tree without functions.
 func noFunction(root string) error {
-	return fmt.Errorf("%s has no function: no folder in it has a %s or a %s", root, manifest.SettingsFile, bundle.ManifestFile)
+	return fmt.Errorf("%s has no function: no folder in it has a %s or a %s, and it has neither %s nor %s", root, manifest.SettingsFile, bundle.ManifestFile, bundle.EntryJS, bundle.EntryTS)
 }
 
 // The outcomes of a folder in the summary.

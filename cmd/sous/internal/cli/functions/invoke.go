@@ -2,6 +2,7 @@ package functions
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -51,7 +52,7 @@ The exit code is 3 if the function failed; its error is printed on stderr.`,
 			case async:
 				return a.invokeAsync(cmd.Context(), t, fn, args[0], options, wait, logs)
 			}
-			return a.invoke(cmd.Context(), t, fn, args[0], options, logs)
+			return a.invoke(cmd.Context(), t, fn, args[0], options, logs, command.IndentJSON)
 		},
 	}
 	flags := cmd.Flags()
@@ -69,13 +70,15 @@ type invoked struct {
 	api.InvokeResponse
 	Replayed bool          `json:"replayed"`       // an earlier run under the same idempotency key
 	Logs     []api.LogLine `json:"logs,omitempty"` // with --logs; test always has them
+
+	text func(json.RawMessage) string // of the result
 }
 
-// invoke runs fn and prints the outcome. The failure of the function is a
+// invoke runs fn and prints the outcome, the result as text returns it. The failure of the function is a
 // command.FunctionFailure. Any other error is that of a call to the server, and does not tell
 // whether the function ran: an idempotency key makes it safe to repeat.
-func (a commands) invoke(ctx context.Context, t *command.Target, fn *client.Function, name string, o client.InvokeOptions, logs bool) error {
-	var out invoked
+func (a commands) invoke(ctx context.Context, t *command.Target, fn *client.Function, name string, o client.InvokeOptions, logs bool, text func(json.RawMessage) string) error {
+	out := invoked{text: text}
 	err := a.Working("running "+name, func() error {
 		res, err := fn.Invoke(ctx, o)
 		if err != nil {
@@ -108,7 +111,7 @@ func (a commands) printInvoked(out invoked) error {
 	for _, line := range shown {
 		a.Note("%s", a.LogText(line))
 	}
-	if err := a.Print(out, resultText(out.InvokeResponse)); err != nil {
+	if err := a.Print(out, out.resultText()); err != nil {
 		return err
 	}
 	a.Note("%s", out.summary())
@@ -129,9 +132,9 @@ func (i invoked) summary() string {
 	return s
 }
 
-func resultText(r api.InvokeResponse) string {
-	if r.Result == nil {
+func (i invoked) resultText() string {
+	if i.Result == nil {
 		return ""
 	}
-	return command.IndentJSON(r.Result)
+	return i.text(i.Result)
 }

@@ -3,6 +3,7 @@ package functions
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/codesous/sous/api"
@@ -32,7 +33,7 @@ func (a commands) invokeAsync(ctx context.Context, t *command.Target, fn *client
 		out.Queued, err = fn.Enqueue(ctx, o)
 		out.Replayed = out.Queued.Replayed
 		if err == nil && wait {
-			end, err = awaitEnd(ctx, t.Tenant, out.ActivationID)
+			end, err = a.awaitEnd(ctx, t.Tenant, out.ActivationID)
 			end.Replayed = out.Replayed
 		}
 		if err == nil && logs {
@@ -62,23 +63,43 @@ func (q queued) summary() string {
 }
 
 // awaitEnd polls an activation until it has ended. An asynchronous activation ends after its
-// last attempt, so a failed attempt that is followed by another does not end the wait.
-func awaitEnd(ctx context.Context, tenant *client.Tenant, id string) (invoked, error) {
+// last attempt, so a failed attempt that is followed by another does not end the wait; it is
+// noted.
+func (a commands) awaitEnd(ctx context.Context, tenant *client.Tenant, id string) (invoked, error) {
+	noted := 0
 	for pause := waitPauseMin; ; pause = min(2*pause, waitPauseMax) {
 		act, err := tenant.Activation(ctx, id)
 		if err != nil {
 			return invoked{}, err
 		}
 		if act.Status.Terminal() {
-			return invoked{InvokeResponse: api.InvokeResponse{
+			return invoked{text: command.IndentJSON, InvokeResponse: api.InvokeResponse{
 				ActivationID: id, Status: act.Status, Result: act.Result, ResultTruncated: act.ResultTruncated,
 				Error: act.Error, DurationMS: act.DurationMS,
 			}}, nil
 		}
+		noted = a.noteAttempts(ctx, tenant, act.JobID, noted)
 		select {
 		case <-ctx.Done():
 			return invoked{}, ctx.Err()
 		case <-time.After(pause):
 		}
 	}
+}
+
+// noteAttempts notes the attempts of a job that have failed, but for the first noted ones, and
+// returns their number. A caller that may not read jobs gets no notes.
+func (a commands) noteAttempts(ctx context.Context, tenant *client.Tenant, jobID string, noted int) int {
+	job, err := tenant.Job(ctx, jobID)
+	if err != nil || len(job.Errors) <= noted {
+		return noted
+	}
+	for _, e := range job.Errors[noted:] {
+		reason, _, _ := strings.Cut(e.Error, "\n")
+		a.Note("attempt %d of %d failed: %s", e.Attempt, job.MaxAttempts, command.Printable(reason))
+	}
+	if wait := time.Until(time.UnixMilli(job.DueAtMS)).Round(time.Second); job.State == api.JobRetrying && wait > 0 {
+		a.Note("the next attempt begins in %s", command.DurationText(wait))
+	}
+	return len(job.Errors)
 }

@@ -122,5 +122,8 @@ func (s *sourceDir) files() (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(out) == 0 {
+		return nil, api.Errorf(api.CodeValidationBundle, "%s has no file of a function: write %s or %s, or run sous fn init %s", s.root, bundle.EntryJS, bundle.EntryTS, s.root)
+	}
 	return out, bundle.Validate(out)
 }

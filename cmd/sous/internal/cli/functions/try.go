@@ -2,10 +2,13 @@ package functions
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -128,7 +131,7 @@ func (a commands) tryOut(ctx context.Context, transport http.RoundTripper, d dep
 		return a.tryRequest(ctx, t, transport, url, request)
 	}
 	o := client.InvokeOptions{Ref: api.Ref{Alias: d.alias}, Event: event}
-	return a.invoke(ctx, t, t.Namespace.Function(d.name), d.name, o, true)
+	return a.invoke(ctx, t, t.Namespace.Function(d.name), d.name, o, true, readableResult)
 }
 
 // recordAll returns a config with which all activations are recorded: the log of a test is read
@@ -155,4 +158,28 @@ func (a commands) prepareTry(ctx context.Context, t *command.Target, d deploymen
 	}
 	out, err := a.publish(ctx, t, d, "preparing")
 	return out.URL, err
+}
+
+// readableResult returns the result of a test. The body of a response that is text in base64, as
+// adapters of web frameworks encode all bodies, is shown as text.
+func readableResult(raw json.RawMessage) string {
+	var response struct {
+		Body    string `json:"body"`
+		Encoded bool   `json:"isBase64Encoded"`
+	}
+	fields := map[string]json.RawMessage{}
+	if json.Unmarshal(raw, &response) != nil || !response.Encoded || json.Unmarshal(raw, &fields) != nil {
+		return command.IndentJSON(raw)
+	}
+	body, err := base64.StdEncoding.DecodeString(response.Body)
+	if err != nil || !utf8.Valid(body) {
+		return command.IndentJSON(raw)
+	}
+	delete(fields, "body")
+	delete(fields, "isBase64Encoded")
+	head, err := json.Marshal(fields)
+	if err != nil {
+		return command.IndentJSON(raw)
+	}
+	return command.IndentJSON(head) + "\n" + strings.TrimSuffix(string(body), "\n") + "\n"
 }

@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/cmd/sous/internal/cli/command"
@@ -86,26 +89,47 @@ func (a commands) tryRequest(ctx context.Context, t *command.Target, transport h
 			return err
 		}
 	}
+	failure := a.requestFailure(ctx, t, answer)
 	for _, line := range out.Logs {
-		a.Note("%s", a.LogText(line))
+		if failure == nil || !command.Tells(line, failure.Reason) { // the caller prints the error
+			a.Note("%s", a.LogText(line))
+		}
 	}
-	if err := a.Print(out, out.text()); err != nil {
+	if err := a.Print(out, out.text()); err != nil || failure == nil {
 		return err
 	}
-	if answer.StatusCode >= http.StatusInternalServerError {
-		return &command.FunctionFailure{Status: api.StatusError}
-	}
-	return nil
+	return failure
 }
 
-// text returns the answer as curl -i prints one, with the headers of the function.
+// requestFailure returns how the activation of an answer failed, nil for an answer below 500. A
+// function that answered with such a status itself has no error.
+func (a commands) requestFailure(ctx context.Context, t *command.Target, answer *http.Response) *command.FunctionFailure {
+	if answer.StatusCode < http.StatusInternalServerError {
+		return nil
+	}
+	failure := &command.FunctionFailure{Status: api.StatusError}
+	id := answer.Header.Get("X-Cs-Activation-Id")
+	if act, err := t.Tenant.Activation(ctx, id); err == nil && act.Error != nil {
+		failure.Status, failure.Reason = act.Status, act.Error
+	}
+	return failure
+}
+
+// text returns the answer as curl -i prints one: status, headers and body.
 func (a answered) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "HTTP %d %s\n", a.Status, http.StatusText(a.Status))
-	if kind := a.Header.Get("Content-Type"); kind != "" {
-		fmt.Fprintf(&b, "Content-Type: %s\n", kind)
+	for _, name := range slices.Sorted(maps.Keys(a.Header)) {
+		for _, value := range a.Header[name] {
+			fmt.Fprintf(&b, "%s: %s\n", name, command.Printable(value))
+		}
 	}
-	b.WriteString("\n" + a.Body)
+	b.WriteByte('\n')
+	if !utf8.ValidString(a.Body) {
+		fmt.Fprintf(&b, "(%s that are no text)\n", command.SizeText(int64(len(a.Body))))
+		return b.String()
+	}
+	b.WriteString(a.Body)
 	if !strings.HasSuffix(a.Body, "\n") {
 		b.WriteByte('\n')
 	}

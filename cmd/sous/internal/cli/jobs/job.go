@@ -68,7 +68,7 @@ type enqueueFlags struct {
 	tags                             map[string]string
 }
 
-// jobEnqueueCommand returns sous job enqueue, which prints the id and the state of the job.
+// jobEnqueueCommand returns sous job enqueue, which prints the id of the job.
 // If another job holds the unique key, it prints that job and succeeds: the caller wanted the
 // work to be queued, and it is.
 func (a commands) jobEnqueueCommand() *cobra.Command {
@@ -123,7 +123,8 @@ func (a commands) jobEnqueueCommand() *cobra.Command {
 		if made[0].Duplicate {
 			a.Note("another job holds the unique key: nothing was added")
 		}
-		return a.Print(made[0], fmt.Sprintf("%s is %s\n", made[0].ID, made[0].State))
+		a.Note("%s is %s in %s", made[0].ID, made[0].State, args[0])
+		return a.Print(made[0], made[0].ID+"\n")
 	}
 	return cmd
 }

@@ -99,12 +99,16 @@ func targetText(s *api.Schedule) string {
 	return s.Ref.Function + "@" + s.Ref.Ref().String()
 }
 
-// nextText returns the time of the next tick, in the time zone of this machine.
+// nextText returns the time of the next tick in the time zone of this machine, which it names:
+// the schedule may have another one.
 func nextText(s *api.ScheduleStatus) string {
 	if !s.Enabled {
 		return "disabled"
 	}
-	return command.TimeText(s.NextRunMS)
+	if s.NextRunMS == 0 {
+		return "-"
+	}
+	return time.UnixMilli(s.NextRunMS).Format(time.DateTime + " -07:00")
 }
 
 // scheduleStateCommand returns a command that calls do on the schedule that its argument names

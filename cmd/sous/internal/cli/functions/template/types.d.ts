@@ -368,7 +368,7 @@ interface MessageBatch<Body = any> {
   readonly queue: string;
   readonly messages: readonly Message<Body>[];
   ackAll(): void;
-  retryAll(options?: { delaySeconds?: number }): void;
+  retryAll(options?: { delaySeconds?: number; reason?: string }): void;
 }
 
 /** A job. The first call of ack or retry decides. Without one, the end of the handler does. */
@@ -379,8 +379,11 @@ interface Message<Body = any> {
   /** The number of the attempt, from 1. */
   readonly attempts: number;
   ack(): void;
-  /** Fails the attempt: the next one begins after the delay, at most 43,200, or after the job's backoff. */
-  retry(options?: { delaySeconds?: number }): void;
+  /**
+   * Fails the attempt: the next one begins after the delay, at most 43,200, or after the job's
+   * backoff. The reason, at most 1,024 bytes, is in the errors of the job.
+   */
+  retry(options?: { delaySeconds?: number; reason?: string }): void;
 }
 
 /** The event of a function's HTTP endpoint, in version 2.0 of the format of AWS Lambda. */

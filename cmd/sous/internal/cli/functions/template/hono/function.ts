@@ -1,5 +1,4 @@
 import { Hono } from "hono";
-import { toRequest, toResponse } from "./http";
 
 const app = new Hono();
 
@@ -14,6 +13,5 @@ app.post("/visits/:page", async (c) => {
 
 app.notFound((c) => c.json({ error: "there is no such page" }, 404));
 
-export default async function handle(event: HttpEvent): Promise<HttpResponse> {
-  return toResponse(await app.fetch(toRequest(event)));
-}
+// The method fetch of an application gets the requests of the function's URL.
+export default app;
