@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -19,10 +20,12 @@ func JSONFault(text []byte) string {
 	if err := json.Unmarshal(text, &v); err == nil || !errors.As(err, &fault) {
 		return ""
 	}
-	if fault.Error() == "unexpected end of JSON input" {
+	at := int(fault.Offset) - 1 // the offset is behind the byte that is wrong
+	// encoding/json ends a literal or a number that is cut by a space of its own.
+	cut := strings.HasPrefix(fault.Error(), "invalid character ' '") && text[at] != ' '
+	if cut || fault.Error() == "unexpected end of JSON input" {
 		return "it ends within a value"
 	}
-	at := int(fault.Offset) - 1 // the offset is behind the byte that is wrong
 	before := text[:at]
 	line := bytes.Count(before, []byte("\n")) + 1
 	column := utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:]) + 1

@@ -26,6 +26,8 @@ func TestJSONFault(t *testing.T) {
 		`{} {}`:             "line 1, column 4: unexpected '{'",
 		`hello`:             "line 1, column 1: unexpected 'h'",
 		`tru`:               "it ends within a value",
+		`-`:                 "it ends within a value",
+		`tr e`:              "line 1, column 3: unexpected ' '",
 		`trux`:              "line 1, column 4: unexpected 'x'",
 	} {
 		if got := api.JSONFault([]byte(text)); got != want || (got == "") != json.Valid([]byte(text)) {

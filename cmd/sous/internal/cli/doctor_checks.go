@@ -70,6 +70,9 @@ func checkSandbox(ctx context.Context) []checkup {
 			Mend: "ulimit -u and ulimit -v must leave room for a process; in a container, its seccomp profile must allow seccomp(2) and clone(2)"}}
 	}
 	out := []checkup{{Name: "sandbox", Verdict: verdictOK, Detail: "a child starts and answers"}}
+	if risk := server.CgoRisk(executable); risk != "" {
+		out = append(out, checkup{Name: "sandbox build", Verdict: verdictWarn, Detail: risk, Mend: server.CgoMend})
+	}
 	for _, l := range layers {
 		out = append(out, layerCheckup(l))
 	}

@@ -306,6 +306,9 @@ func (p *platform) openPool(s settings, store *storage.Store) (*sandbox.Pool, er
 		return nil, err
 	}
 	p.onClose(func(context.Context) error { return closeExecutable() })
+	if risk := CgoRisk(executable); risk != "" {
+		p.logger.Warn(risk, zap.String("mend", CgoMend))
+	}
 	cfg := s.sandboxConfig()
 	cfg.Logger, cfg.Metrics, cfg.Executable = p.logger.Named("sandbox"), p.metrics, executable
 	if build := sandboxBuild(executable); build != "" {

@@ -1,0 +1,5 @@
+//go:build !cgo
+
+package server
+
+const builtWithCgo = false
