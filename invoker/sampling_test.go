@@ -46,6 +46,18 @@ func TestUnsampledSuccessWritesNothing(t *testing.T) {
 	}
 }
 
+// The caller of a success that is not recorded learns that its log was truncated.
+func TestUnsampledSuccessTellsOfATruncatedLog(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, storagetest.Open(t, storage.Config{URL: storagetest.Redis(t).URL}))
+	b.publish("chatty", `export default (lines) => { for (let n = 0; n < lines; n++) console.log("x".repeat(10000)); };`, unrecorded())
+	for lines, want := range map[string]bool{"1": false, "200": true} {
+		if a := b.invoke("chatty", lines).Activation; a.Status != api.StatusSuccess || a.LogsTruncated != want {
+			t.Errorf("%s lines: got status %s and logs truncated %v, want success and %v", lines, a.Status, a.LogsTruncated, want)
+		}
+	}
+}
+
 // Failures are recorded with all their logs, and so are calls that must find their record again.
 func TestUnsampledVersionRecordsFailuresAndKeyedCalls(t *testing.T) {
 	t.Parallel()
