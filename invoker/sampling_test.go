@@ -50,10 +50,10 @@ func TestUnsampledSuccessWritesNothing(t *testing.T) {
 func TestUnsampledSuccessTellsOfATruncatedLog(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, storagetest.Open(t, storage.Config{URL: storagetest.Redis(t).URL}))
-	b.publish("chatty", `export default (lines) => { for (let n = 0; n < lines; n++) console.log("x".repeat(10000)); };`, unrecorded())
-	for lines, want := range map[string]bool{"1": false, "200": true} {
-		if a := b.invoke("chatty", lines).Activation; a.Status != api.StatusSuccess || a.LogsTruncated != want {
-			t.Errorf("%s lines: got status %s and logs truncated %v, want success and %v", lines, a.Status, a.LogsTruncated, want)
+	b.publish("chatty", `export default (length) => { console.log("\u0001".repeat(length)); };`, unrecorded())
+	for length, want := range map[string]bool{"100": false, "60000": true} { // a chunk holds 60,000 bytes, but not when escaped
+		if a := b.invoke("chatty", length).Activation; a.Status != api.StatusSuccess || a.LogsTruncated != want {
+			t.Errorf("line of %s bytes: got status %s and logs truncated %v, want success and %v", length, a.Status, a.LogsTruncated, want)
 		}
 	}
 }
