@@ -90,6 +90,7 @@ func (r *recorder) finish(ctx context.Context, running, final *activations.Recor
 	ctx = context.WithoutCancel(ctx)
 	if visible.Silent() {
 		if final.Status == api.StatusSuccess {
+			final.LogsTruncated = final.LogsTruncated || logs.truncated() // observers and callers see it
 			logs.discard()
 			return final, nil
 		}

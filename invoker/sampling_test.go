@@ -46,6 +46,18 @@ func TestUnsampledSuccessWritesNothing(t *testing.T) {
 	}
 }
 
+// The caller of a success that is not recorded learns that its log was truncated.
+func TestUnsampledSuccessTellsOfATruncatedLog(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, storagetest.Open(t, storage.Config{URL: storagetest.Redis(t).URL}))
+	b.publish("chatty", `export default (length) => { console.log("\u0001".repeat(length)); };`, unrecorded())
+	for length, want := range map[string]bool{"100": false, "60000": true} { // a chunk holds 60,000 bytes, but not when escaped
+		if a := b.invoke("chatty", length).Activation; a.Status != api.StatusSuccess || a.LogsTruncated != want {
+			t.Errorf("line of %s bytes: got status %s and logs truncated %v, want success and %v", length, a.Status, a.LogsTruncated, want)
+		}
+	}
+}
+
 // Failures are recorded with all their logs, and so are calls that must find their record again.
 func TestUnsampledVersionRecordsFailuresAndKeyedCalls(t *testing.T) {
 	t.Parallel()

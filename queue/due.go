@@ -91,14 +91,14 @@ func (b *Broker) visit(ctx context.Context, m storage.DueMember, q jobstore.Queu
 	if err != nil {
 		return done, 0, err
 	}
-	next, err = b.jobs.NextDue(ctx, q, now)
+	next, _, err = b.jobs.NextDue(ctx, q, now)
 	if err != nil {
 		return done, 0, err
 	}
 	if err := claims.Settle(ctx, []int64{next}); err != nil {
 		return done, 0, err
 	}
-	next, err = b.jobs.NextDue(ctx, q, now)
+	next, _, err = b.jobs.NextDue(ctx, q, now)
 	if err != nil {
 		return done, 0, err
 	}

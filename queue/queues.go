@@ -300,7 +300,7 @@ func (b *Broker) relist(ctx context.Context, q jobstore.Queue) error {
 		return err
 	}
 	now := b.store.NowMS()
-	next, err := b.jobs.NextDue(ctx, q, now)
+	next, _, err := b.jobs.NextDue(ctx, q, now)
 	if err != nil {
 		return err
 	}

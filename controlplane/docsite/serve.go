@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
+	"path"
 	"strconv"
 	"strings"
 	"sync"
@@ -73,6 +74,11 @@ func (s *Site) serve(w http.ResponseWriter, r *http.Request) error {
 	at := strings.TrimPrefix(r.URL.Path, pathSite+"/")
 	if d, exists := site.documents[at]; exists {
 		d.serve(w, r)
+		return nil
+	}
+	if site.documents[at+"/"] != nil { // a folder
+		w.Header().Set("Location", "./"+path.Base(at)+"/")
+		w.WriteHeader(http.StatusPermanentRedirect)
 		return nil
 	}
 	// Readers may type the name of the file or a slash too many.

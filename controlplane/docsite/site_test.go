@@ -230,6 +230,7 @@ func TestServeOtherAddresses(t *testing.T) {
 	}{
 		{"/docs/", "", 200},
 		{"/docs/decisions/", "", 200},
+		{"/docs/decisions", "/docs/decisions/", 308},
 		{"/docs/queue.md", "/docs/queue", 308},
 		{"/docs/queue/", "/docs/queue", 308},
 		{"/docs/README.md", "/docs/", 308},

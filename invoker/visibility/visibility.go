@@ -103,7 +103,7 @@ func (v *Visibility) begin() (done <-chan struct{}) {
 }
 
 // Ensure returns nil once the record is in the store, and begins its write if no write has
-// begun. A write that failed is not repeated: every later call of the activation gets its
+// begun. For a silent activation it returns nil at once and begins no write. A write that failed is not repeated: every later call of the activation gets its
 // error, and the end of the activation writes the record. Errors: those of the write,
 // ctx's, and context.Canceled if the activation ended without a running record.
 func (v *Visibility) Ensure(ctx context.Context) error {
@@ -123,7 +123,7 @@ func (v *Visibility) Ensure(ctx context.Context) error {
 }
 
 // End stops the clock and reports whether a write of the running record was begun, with the
-// error of that write, which has returned. No write begins after end, so the caller knows
+// error of that write, which has returned. No write begins after End, so the caller knows
 // which of the two ways of recorder.finish is right.
 func (v *Visibility) End() (begun bool, err error) {
 	if v == nil {

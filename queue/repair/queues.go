@@ -176,12 +176,12 @@ func (r *Repairer) marks(ctx context.Context, tenant string, names []string, fin
 // queue checks one queue closely: its mark in the due set, in the ready set if it is an fn
 // queue, and its sets. due is its score in the due set, 0 for none.
 func (r *Repairer) queue(ctx context.Context, q jobstore.Queue, due, now int64, findings *Findings) error {
-	next, err := r.jobs.NextDue(ctx, q, now)
+	next, purge, err := r.jobs.NextDue(ctx, q, now)
 	findings.Reads += 5 + len(jobstore.EndedStates)
 	if err != nil {
 		return err
 	}
-	if err := r.dueMark(ctx, q, due, next, now, findings); err != nil {
+	if err := r.dueMark(ctx, q, due, next, purge, now, findings); err != nil {
 		return err
 	}
 	if jobstore.IsFunctionQueue(q.Name) {
@@ -195,8 +195,9 @@ func (r *Repairer) queue(ctx context.Context, q jobstore.Queue, due, now int64, 
 // dueMark makes a queue due at next, if it is not in the due set or more than repairGraceMS too
 // late. A replica that maintains the queue at present marks it itself when it finishes, which
 // is within the grace. The correction compares the score with the one that was read, so that a
-// mark that was set meanwhile stays.
-func (r *Repairer) dueMark(ctx context.Context, q jobstore.Queue, due, next, now int64, findings *Findings) error {
+// mark that was set meanwhile stays. It is no repair if it is a purge that is marked too late:
+// the retention was lowered since.
+func (r *Repairer) dueMark(ctx context.Context, q jobstore.Queue, due, next int64, purge bool, now int64, findings *Findings) error {
 	s := queueSuspect{q, KindDue}
 	if next == 0 || due > 0 && due <= next+repairGraceMS {
 		r.queues.Clear(s)
@@ -217,8 +218,10 @@ func (r *Repairer) dueMark(ctx context.Context, q jobstore.Queue, due, next, now
 		made, err = added(ctx, r.rdb.ZAddNX(ctx, key, redis.Z{Score: float64(next), Member: member}))
 	}
 	if made {
-		findings.addRepair(KindDue, q, "", fmt.Sprintf("work was due at %d, but the queue was marked as due at %d", next, due))
 		r.owner.DueAt(next)
+	}
+	if made && (due == 0 || !purge) {
+		findings.addRepair(KindDue, q, "", fmt.Sprintf("work was due at %d, but the queue was marked as due at %d", next, due))
 	}
 	return err
 }

@@ -92,6 +92,17 @@ var leftovers = map[string]leftover{
 		b.must(b.client().ZRem(b.t.Context(), key, member).Err())
 		return b.holds(key, member)
 	}},
+	"a purge that is due too late": {want: kinds{}, make: func(b *repairBench) func() { // the retention was lowered: no crash
+		b.add(emails)
+		b.ack(b.fetch(emails))
+		key, member := b.dueKey(emails)
+		b.must(b.client().ZAdd(b.t.Context(), key, redis.Z{Score: float64(b.now() + 30*86_400_000), Member: member}).Err())
+		return func() {
+			if at := b.client().ZScore(b.t.Context(), key, member).Val(); int64(at) != 1_760_000_000_000+api.JobRetentionMS {
+				b.t.Errorf("queue due at %.0f, want at the purge of its job", at)
+			}
+		}
+	}},
 	"a marker that is not due": {want: kinds{repair.KindDue: 1}, make: func(b *repairBench) func() {
 		id := b.add(emails)
 		b.must(b.client().ZAdd(b.t.Context(), b.keys(emails).After(), redis.Z{Score: float64(b.now()), Member: id}).Err())

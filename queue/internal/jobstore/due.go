@@ -34,11 +34,11 @@ func (s *Store) DueIn(ctx context.Context, pipe redis.Pipeliner, key string, flo
 }
 
 // NextDue returns the Unix time in milliseconds at which maintenance of q is due next, 0 if
-// nothing is left to become due. It is the least score in the sets of scheduled, retrying and
+// nothing is left to become due, and whether that is to purge a job. It is the least score in the sets of scheduled, retrying and
 // active jobs, of expiries and of markers, or, for ended jobs, the score plus the retention.
 // The moment is at least duework.RestMS after now, so that work that could not be done does
 // not keep the loop busy. Errors: CodeStoreUnavailable.
-func (s *Store) NextDue(ctx context.Context, q Queue, now int64) (int64, error) {
+func (s *Store) NextDue(ctx context.Context, q Queue, now int64) (next int64, purge bool, err error) {
 	k := s.Keys(q)
 	type head struct {
 		key   string
@@ -58,9 +58,9 @@ func (s *Store) NextDue(ctx context.Context, q Queue, now int64) (int64, error) 
 		h.cmd = s.DueIn(ctx, pipe, h.key, s.Floors.From(h.key, now), 1)
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
-		return 0, Failure(ctx, "read a queue's heads", err)
+		return 0, false, Failure(ctx, "read a queue's heads", err)
 	}
-	next, keep := int64(0), s.keepMS(q, own)
+	keep := s.keepMS(q, own)
 	for _, h := range heads {
 		for _, z := range h.cmd.Val() {
 			at := int64(z.Score)
@@ -68,14 +68,14 @@ func (s *Store) NextDue(ctx context.Context, q Queue, now int64) (int64, error) 
 				at += keep
 			}
 			if next == 0 || at < next {
-				next = at
+				next, purge = at, h.ended
 			}
 		}
 	}
 	if next > 0 {
 		next = max(next, now+duework.RestMS)
 	}
-	return next, nil
+	return next, purge, nil
 }
 
 // SettleDue moves one member of a due set to its next moment, or removes it if next is 0,

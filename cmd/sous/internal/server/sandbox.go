@@ -16,10 +16,15 @@ import (
 // binary itself, if the build embeds no child. closeFile releases the file; processes that
 // were started from it continue.
 func SandboxExecutable() (path string, closeFile func() error, err error) {
-	if len(sandboxChild) == 0 {
+	if !embedsSandboxChild {
 		return "", func() error { return nil }, nil
 	}
-	program, err := zstd.NewReader(bytes.NewReader(sandboxChild))
+	return childExecutable(sandboxChild)
+}
+
+// childExecutable is SandboxExecutable for a compressed child.
+func childExecutable(child []byte) (path string, closeFile func() error, err error) {
+	program, err := zstd.NewReader(bytes.NewReader(child))
 	if err != nil {
 		return "", nil, fmt.Errorf("sandbox child: %w", err)
 	}
@@ -49,7 +54,11 @@ func memoryFile(name string, content io.Reader) (*os.File, error) {
 		return nil, err
 	}
 	file := os.NewFile(uintptr(fd), name)
-	if _, err := io.Copy(file, content); err != nil {
+	size, err := io.Copy(file, content)
+	if err == nil && size == 0 {
+		err = errors.New("the program is empty; build sous with make build")
+	}
+	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
 	const seals = unix.F_SEAL_SEAL | unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_WRITE

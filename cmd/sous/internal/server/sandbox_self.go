@@ -2,6 +2,7 @@
 
 package server
 
-// sandboxChild is empty in a plain go build: sous is then its own sandbox child (see
-// package childproc).
+// A plain go build embeds no child: sous is then its own sandbox child (see package childproc).
+const embedsSandboxChild = false
+
 var sandboxChild []byte

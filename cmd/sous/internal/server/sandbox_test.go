@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/klauspost/compress/zstd"
+
 	"github.com/codesous/sous/cmd/sous/soustest"
 	"github.com/codesous/sous/invoker/sandbox/sandboxtest"
 )
@@ -62,6 +64,21 @@ func TestEmbeddedSandboxChild(t *testing.T) {
 		exe, err := os.Readlink(filepath.Join("/proc", strconv.Itoa(pid), "exe"))
 		if err != nil || !strings.Contains(exe, "memfd:sous-sandbox-child") {
 			t.Errorf("child %d runs %q, %v, want memfd:sous-sandbox-child", pid, exe, err)
+		}
+	}
+}
+
+// A build with the tag sandboxchild whose child is empty must not run as its own child, which the
+// tag leaves out.
+func TestEmptySandboxChildIsRefused(t *testing.T) {
+	t.Parallel()
+	encoder, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatalf("zstd.NewWriter: %v", err)
+	}
+	for name, child := range map[string][]byte{"no file": nil, "a compressed empty file": encoder.EncodeAll(nil, nil)} {
+		if path, _, err := childExecutable(child); err == nil || !strings.Contains(err.Error(), "make build") {
+			t.Errorf("%s: got path %q and error %v, want an error that names make build", name, path, err)
 		}
 	}
 }
