@@ -53,7 +53,7 @@ type modelQueue struct {
 type modelTenth struct{ count, last int64 }
 
 type modelBatch struct {
-	sealed                  bool
+	sealed, finished        bool
 	jobs, succeeded, failed map[string]bool
 }
 
@@ -209,7 +209,8 @@ func (m *model) derive(id, queue string, opts api.JobOptions) {
 
 func (m *model) callback(batch string) {
 	b := m.batches[batch]
-	if b.sealed && len(b.jobs) == len(b.succeeded)+len(b.failed) {
+	if b.sealed && !b.finished && len(b.jobs) == len(b.succeeded)+len(b.failed) {
+		b.finished = true
 		m.derive(api.DerivedJobID("callback", m.tenant, batch), "others", api.JobOptions{})
 	}
 }
