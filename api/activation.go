@@ -75,7 +75,8 @@ type ActivationError struct {
 
 // Limits of an activation. A result of up to MaxResultBytes is returned to the caller,
 // up to MaxStoredResultBytes of it are stored, and up to MaxInlineResultBytes within
-// the record. ActivationTTLMS is how long the record is kept after its last write.
+// the record. ActivationTTLMS is how long the record is kept
+// after its last write, unless a retention is set.
 const (
 	MaxResultBytes       = 6 << 20
 	MaxStoredResultBytes = 256 << 10

@@ -23,11 +23,12 @@
 //	{"activation_id":"0b1e…",…,"status":"success","start_ms":1767225600000,
 //	 "end_ms":1767225600420,"duration_ms":420,…,"error":null,"result_bytes":6144}
 //
-// Every write of the record renews its time-to-live of seven days; the index has none and is
-// trimmed by the sweeper. The order of the writes is: index entry, log, result, record. A
-// crash after the entry leaves an entry without a record, which readers skip and the sweeper
-// removes. A crash after the log or the result leaves keys that no reader looks at and that
-// expire. The record is one SET, which starts or ends the activation.
+// Every write of the record renews its time-to-live, which is the retention, 7 days unless
+// set; the index has none and is trimmed by the sweeper. The order of the writes is: index
+// entry, log, result, record. A crash after the entry leaves an entry without a record,
+// which readers skip and the sweeper removes. A crash after the log or the result leaves
+// keys that no reader looks at and that expire. The record is one SET, which starts or ends
+// the activation.
 //
 // Paths through the files: activations.go starts, finishes, reads and cancels; attempt.go has
 // the steps of asynchronous activations; list.go reads pages of an index; sweep.go finds lost
