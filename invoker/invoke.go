@@ -348,9 +348,7 @@ func messageOf(err error) string {
 func (e *execution) finish(ctx context.Context, result sandbox.Result) (*api.Outcome, error) {
 	i := e.i
 	result.Error = e.scope.secrets.Failure(result.Error)
-	for n := range result.Verdicts {
-		result.Verdicts[n].Reason = string(e.scope.secrets.Line([]byte(result.Verdicts[n].Reason)))
-	}
+	e.scope.secrets.Verdicts(result.Verdicts)
 	e.scope.keepSecrets(e.box)
 	e.scope.Nested.End()
 	e.release()

@@ -1,12 +1,7 @@
 package storage_test
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
-	"io"
-	"net"
-	"sync/atomic"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -23,7 +18,7 @@ import (
 func TestConditionalWritesWhoseRepliesAreLost(t *testing.T) {
 	t.Parallel()
 	server := storagetest.Redis(t)
-	network := &replyLoser{}
+	network := &storagetest.ReplyLoser{Word: "evalsha"}
 	s := storagetest.Open(t, storage.Config{URL: server.URL, Hook: func(c redis.UniversalClient) { c.AddHook(network) }})
 	repository := documents.NewRepository(s)
 	path := storage.DocumentPath{Tenant: storagetest.Tenant(t), Install: "fn.payments.reconcile", Namespace: "settings"}
@@ -99,11 +94,11 @@ func TestConditionalWritesWhoseRepliesAreLost(t *testing.T) {
 			},
 		},
 	} {
-		network.lose.Store(true)
+		network.Lose.Store(true)
 		if err := write.call(); api.ErrorCode(err) != api.CodeStoreUnavailable {
 			t.Errorf("%s: got %v, want %s", name, err, api.CodeStoreUnavailable)
 		}
-		if network.lose.Swap(false) {
+		if network.Lose.Swap(false) {
 			t.Errorf("%s: got a call whose reply arrived, want the first reply lost", name)
 		}
 		if err := write.made(); err != nil {
@@ -111,51 +106,8 @@ func TestConditionalWritesWhoseRepliesAreLost(t *testing.T) {
 		}
 	}
 	// Others are repeated by the client.
-	network.lose.Store(true)
-	if err := writeDocument(nil, "4"); err != nil || network.lose.Load() {
-		t.Errorf("unconditional write whose reply is lost: got error %v and reply still to lose %v, want success at the second try", err, network.lose.Load())
+	network.Lose.Store(true)
+	if err := writeDocument(nil, "4"); err != nil || network.Lose.Load() {
+		t.Errorf("unconditional write whose reply is lost: got error %v and reply still to lose %v, want success at the second try", err, network.Lose.Load())
 	}
-}
-
-// replyLoser closes the connection in place of the next reply to a script.
-type replyLoser struct{ lose atomic.Bool }
-
-// DialHook implements redis.Hook.
-func (l *replyLoser) DialHook(next redis.DialHook) redis.DialHook {
-	return func(ctx context.Context, network, addr string) (net.Conn, error) {
-		conn, err := next(ctx, network, addr)
-		if err != nil {
-			return nil, err
-		}
-		return &losingConn{Conn: conn, of: l}, nil
-	}
-}
-
-// ProcessHook implements redis.Hook.
-func (*replyLoser) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
-
-// ProcessPipelineHook implements redis.Hook.
-func (*replyLoser) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
-}
-
-type losingConn struct {
-	net.Conn
-	of    *replyLoser
-	loses bool // the next reply
-}
-
-func (c *losingConn) Write(b []byte) (int, error) {
-	if bytes.Contains(b, []byte("evalsha")) && c.of.lose.CompareAndSwap(true, false) {
-		c.loses = true
-	}
-	return c.Conn.Write(b)
-}
-
-func (c *losingConn) Read(b []byte) (int, error) {
-	n, err := c.Conn.Read(b)
-	if c.loses && err == nil { // the script has run
-		return 0, io.EOF
-	}
-	return n, err
 }

@@ -147,6 +147,13 @@ func (r *Run) Line(text []byte) []byte {
 	return find.line(text)
 }
 
+// Verdicts removes secrets from the reasons of verdicts, in place.
+func (r *Run) Verdicts(verdicts []api.MessageVerdict) {
+	for i := range verdicts {
+		verdicts[i].Reason = string(r.Line([]byte(verdicts[i].Reason)))
+	}
+}
+
 // Failure returns the activation's error without secrets, a copy if there is something to
 // find. e may be nil.
 func (r *Run) Failure(e *api.ActivationError) *api.ActivationError {

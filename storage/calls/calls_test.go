@@ -110,7 +110,7 @@ func TestARecreatedFunctionHasNoCalls(t *testing.T) {
 			t.Fatalf("Create after the deletion: %v", err)
 		}
 		if got := counted(); got.Calls != 0 || got.LastFailure != nil {
-			t.Errorf("created anew: got %d calls, last failure %+v, want none", got.Calls, got.LastFailure)
+			t.Errorf("after the second creation: got %d calls, last failure %+v, want none", got.Calls, got.LastFailure)
 		}
 	})
 }
@@ -119,14 +119,14 @@ func TestARecreatedFunctionHasNoCalls(t *testing.T) {
 // so it is not sent again.
 func TestCountsOnceWhenTheReplyIsLost(t *testing.T) {
 	t.Parallel()
-	network := &replyLoser{}
+	network := &storagetest.ReplyLoser{Word: "hincrby"}
 	s := storagetest.Open(t, storage.Config{URL: storagetest.Redis(t).URL, Hook: func(c redis.UniversalClient) { c.AddHook(network) }})
 	a := api.Activation{ActivationID: "a", Tenant: storagetest.Tenant(t), Namespace: "default", Function: "mail", Status: api.StatusSuccess, EndMS: s.NowMS()}
 	c := calls.NewCounter(t.Context(), s, zap.NewNop())
 	c.Ended(&a)
-	network.lose.Store(true)
+	network.Lose.Store(true)
 	c.Flush(t.Context())
-	if network.lose.Load() {
+	if network.Lose.Load() {
 		t.Error("Flush: got its reply, want it lost")
 	}
 	got := []api.FunctionCalls{called("mail")}

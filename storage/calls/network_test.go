@@ -1,11 +1,8 @@
 package calls_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"io"
-	"net"
 	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
@@ -23,44 +20,6 @@ func (dialing) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return ne
 // ProcessPipelineHook implements redis.Hook.
 func (dialing) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return next
-}
-
-// replyLoser closes the connection in place of the next reply to increments.
-type replyLoser struct {
-	dialing
-	lose atomic.Bool
-}
-
-// DialHook implements redis.Hook.
-func (l *replyLoser) DialHook(next redis.DialHook) redis.DialHook {
-	return func(ctx context.Context, network, addr string) (net.Conn, error) {
-		conn, err := next(ctx, network, addr)
-		if err != nil {
-			return nil, err
-		}
-		return &losingConn{Conn: conn, of: l}, nil
-	}
-}
-
-type losingConn struct {
-	net.Conn
-	of    *replyLoser
-	loses bool // the next reply
-}
-
-func (c *losingConn) Write(b []byte) (int, error) {
-	if bytes.Contains(b, []byte("hincrby")) && c.of.lose.CompareAndSwap(true, false) {
-		c.loses = true
-	}
-	return c.Conn.Write(b)
-}
-
-func (c *losingConn) Read(b []byte) (int, error) {
-	n, err := c.Conn.Read(b)
-	if c.loses && err == nil { // the pipeline has run
-		return 0, io.EOF
-	}
-	return n, err
 }
 
 // refuser fails the next pipeline.
