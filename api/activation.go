@@ -55,6 +55,7 @@ const (
 	ErrException      ErrorType = "Exception"
 	ErrTimeout        ErrorType = "Timeout"
 	ErrMemoryLimit    ErrorType = "MemoryLimit"
+	ErrCPULimit       ErrorType = "CPULimit"
 	ErrSandboxCrash   ErrorType = "SandboxCrash"
 	ErrLost           ErrorType = "Lost"
 	ErrUnsettled      ErrorType = "Unsettled"
@@ -73,6 +74,14 @@ type ActivationError struct {
 	Code    string    `json:"code,omitempty"`
 }
 
+// Bytes returns the size of the message and the stack, 0 for no error.
+func (e *ActivationError) Bytes() int {
+	if e == nil {
+		return 0
+	}
+	return len(e.Message) + len(e.Stack)
+}
+
 // Limits of an activation. A result of up to MaxResultBytes is returned to the caller,
 // up to MaxStoredResultBytes of it are stored, and up to MaxInlineResultBytes within
 // the record. ActivationTTLMS is how long the record is kept
@@ -81,6 +90,7 @@ const (
 	MaxResultBytes       = 6 << 20
 	MaxStoredResultBytes = 256 << 10
 	MaxStreamBytes       = 256 << 20 // of a streamed answer
+	MaxSentBytes         = 1 << 30   // of all that a function passes to the server, but a streamed answer
 	MaxInlineResultBytes = 4 << 10
 	MaxErrorMessageBytes = 64 << 10
 	MaxErrorStackBytes   = 8 << 10
@@ -99,7 +109,8 @@ const (
 // queued for a retry, Error describes why the last attempt failed.
 //
 // Result is absent while the function runs, if the handler returned undefined, and in
-// lists. Of a streamed answer it has the status and the headers; StreamBytes is the size of
+// lists. EgressBytes are those that the activation sent and received by fetch and WebSocket.
+// Of a streamed answer it has the status and the headers; StreamBytes is the size of
 // its body, and FirstByteMS the time to the first of them. If ResultTruncated is set, Result is a JSON string with the first
 // MaxStoredResultBytes of the result's text.
 type Activation struct {
@@ -124,6 +135,7 @@ type Activation struct {
 	ColdStart       bool             `json:"cold_start"`
 	CPUMS           float64          `json:"cpu_ms"`
 	MemoryPeakBytes int64            `json:"memory_peak_bytes"`
+	EgressBytes     int64            `json:"egress_bytes,omitempty"`
 	StreamBytes     int64            `json:"stream_bytes,omitempty"`
 	FirstByteMS     float64          `json:"first_byte_ms,omitempty"`
 	Error           *ActivationError `json:"error"`
@@ -144,6 +156,8 @@ func (a *Activation) FailureCode() Code {
 		switch a.Error.Type {
 		case ErrMemoryLimit:
 			return CodeRuntimeMemoryLimit
+		case ErrCPULimit:
+			return CodeRuntimeCPULimit
 		case ErrResultTooLarge:
 			return CodeRuntimeResultTooLarge
 		case ErrTimeout:

@@ -33,6 +33,8 @@ const (
 	MaxDocumentPage          = 100
 	MaxSchemaBytes           = 64 << 10 // of JSON Schemas, here and of jobs' results
 	MaxDocumentChanges       = 10_000   // that a namespace's feed keeps
+	MinDocumentChanges       = 1_000    // that the feed of a namespace with few documents keeps
+	DocumentChangesEach      = 10       // for each document, between the two
 )
 
 // The default quotas of documents.
@@ -197,10 +199,13 @@ type ItemError struct {
 	Message string `json:"message,omitempty"`
 }
 
-// QuotaUse names a quota that a write would exceed, its limit and the usage before the write.
+// QuotaUse names a quota that a request would exceed, its limit and the usage before the
+// request. RetryAfterMS is the time after which a request of the same kind may be admitted, 0
+// where time does not free the quota.
 type QuotaUse struct {
-	Scope string `json:"scope"` // namespace, tenant
-	Unit  string `json:"unit"`  // records, bytes
-	Limit int64  `json:"limit"`
-	Used  int64  `json:"used"`
+	Scope        string `json:"scope"` // namespace, tenant
+	Unit         string `json:"unit"`  // records, bytes, or a quota.Name
+	Limit        int64  `json:"limit"`
+	Used         int64  `json:"used"`
+	RetryAfterMS int64  `json:"retry_after_ms,omitempty"`
 }

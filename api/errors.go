@@ -16,6 +16,7 @@ const (
 	CodeStoreUnavailable Code = "CS_STORE_UNAVAILABLE"
 	CodeStoreConflict    Code = "CS_STORE_CONFLICT"
 	CodeShuttingDown     Code = "CS_SHUTTING_DOWN"
+	CodeOverloaded       Code = "CS_OVERLOADED"
 
 	CodeAuthnRequired    Code = "CS_AUTHN_REQUIRED"
 	CodeAuthnInvalid     Code = "CS_AUTHN_INVALID"
@@ -79,6 +80,13 @@ const (
 	CodeTriggerExists   Code = "CS_TRIGGER_EXISTS"
 	CodeTriggerLimit    Code = "CS_TRIGGER_LIMIT_CONFLICT"
 
+	CodeDomainNotFound   Code = "CS_DOMAIN_NOT_FOUND"
+	CodeDomainReserved   Code = "CS_DOMAIN_RESERVED_CONFLICT"
+	CodeDomainTaken      Code = "CS_DOMAIN_TAKEN_CONFLICT"
+	CodeDomainUnverified Code = "CS_DOMAIN_UNVERIFIED_CONFLICT"
+	CodeDomainLookup     Code = "CS_DOMAIN_LOOKUP_FAILED"
+
+	CodeKVNotFound       Code = "CS_KV_NOT_FOUND"
 	CodeSecretNotFound   Code = "CS_SECRET_NOT_FOUND"
 	CodeSecretLimit      Code = "CS_SECRET_LIMIT_CONFLICT"
 	CodeSecretKeyMissing Code = "CS_SECRET_KEY_MISSING"
@@ -88,11 +96,14 @@ const (
 	CodeHeaderLimit      Code = "CS_HEADER_LIMIT"
 	CodeQueryLimit       Code = "CS_QUERY_LIMIT"
 	CodeConcurrencyLimit Code = "CS_CONCURRENCY_LIMIT"
+	CodeTenantQuota      Code = "CS_QUOTA_EXCEEDED"
+	CodeTenantRate       Code = "CS_QUOTA_RATE_LIMIT"
 	CodeCapacityLimit    Code = "CS_CAPACITY_LIMIT"
 
 	CodeRuntimeException        Code = "CS_RUNTIME_EXCEPTION"
 	CodeRuntimeTimeout          Code = "CS_RUNTIME_TIMEOUT"
 	CodeRuntimeMemoryLimit      Code = "CS_RUNTIME_MEMORY_LIMIT"
+	CodeRuntimeCPULimit         Code = "CS_RUNTIME_CPU_LIMIT"
 	CodeRuntimeResultTooLarge   Code = "CS_RUNTIME_RESULT_TOO_LARGE"
 	CodeRuntimeCapabilityDenied Code = "CS_RUNTIME_CAPABILITY_DENIED"
 	CodeRuntimeCancelled        Code = "CS_RUNTIME_CANCELLED"
@@ -139,7 +150,7 @@ type Error struct {
 	Fields     []FieldError
 	RetryAfter time.Duration
 	Items      []ItemError // the failed items of a request with several
-	Quota      *QuotaUse   // the exceeded quota, for CodeQuotaExceeded
+	Quota      *QuotaUse   // the exceeded quota, for CodeQuotaExceeded, CodeTenantQuota and CodeTenantRate
 	cause      error
 }
 

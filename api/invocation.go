@@ -23,6 +23,9 @@ type Invocation struct {
 	RequestID string
 	// IdempotencyKey makes the invocation safe to repeat; "" for none.
 	IdempotencyKey string
+	// IdempotencyScope separates callers that Principal does not tell apart: the same key
+	// in another scope is another key. "" where Principal identifies the caller.
+	IdempotencyScope string
 	// Fingerprint identifies the request of an IdempotencyKey: a repeat must have the
 	// same one. Empty means Event.
 	Fingerprint []byte
@@ -41,6 +44,9 @@ type Invocation struct {
 	WaitForSlot bool
 	// Started is called when the function starts; it may be nil.
 	Started func()
+	// OwnWait is called when the invocation begins to wait for others of its tenant; it may be
+	// nil.
+	OwnWait func()
 	// Heartbeat receives the details of heartbeats (JSON, empty for none), and
 	// LastHeartbeat is the last details of the previous attempt. Only the trigger
 	// cadence sets them.
@@ -49,6 +55,9 @@ type Invocation struct {
 	// AllNamespaces is set if the caller may invoke in every namespace of the tenant,
 	// not only in this one.
 	AllNamespaces bool
+	// Destination is set for an outcome that a version sends to this function: the list of
+	// roles for calls applies to the caller of the function that sent it.
+	Destination bool
 	// Early lets Invoke return the handler's answer while the activation still runs,
 	// because promises of ctx.waitUntil have not settled. The end of Invoke's ctx does
 	// not stop it then.
@@ -67,6 +76,14 @@ type Invocation struct {
 	// Callers are the activations that wait for this one by cs.invoke, outermost
 	// first.
 	Callers []Caller
+}
+
+// DerivedID returns the activation id of inv under its IdempotencyKey.
+func (inv *Invocation) DerivedID() string {
+	if inv.IdempotencyScope == "" {
+		return DerivedActivationID(inv.Tenant, inv.Namespace, inv.Function, inv.Ref, inv.IdempotencyKey)
+	}
+	return derivedID(inv.Tenant, inv.Namespace, inv.Function, inv.Ref.String(), inv.IdempotencyKey, inv.IdempotencyScope)
 }
 
 // InvokedJob is the single job that an invocation of a queue trigger handles. Update receives

@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"iter"
 	"time"
 
 	"github.com/google/uuid"
@@ -99,6 +100,7 @@ const (
 	MaxProgressMessage    = 1024 // bytes
 	MaxEnqueueJobs        = 1000
 	MaxEnqueueBytes       = 8 << 20
+	MaxEnqueueSchemas     = 100 // result schemas that differ
 	MaxFetchJobs          = 1000
 	MaxFetchQueues        = 64
 	MaxFetchWaitMS        = 60_000
@@ -441,4 +443,23 @@ func (o *JobOptions) Delay(n int, random float64) time.Duration {
 		delay = int64(float64(delay) * random)
 	}
 	return time.Duration(delay) * time.Millisecond
+}
+
+// All yields o and the options of all steps of its chain.
+func (o *JobOptions) All() iter.Seq[*JobOptions] {
+	return func(yield func(*JobOptions) bool) {
+		if !yield(o) || o.Chain == nil {
+			return
+		}
+		for i := range o.Chain.Steps {
+			if !yield(&o.Chain.Steps[i].JobOptions) {
+				return
+			}
+		}
+		for _, step := range []*ChainStep{o.Chain.OnFailure, o.Chain.OnExit} {
+			if step != nil && !yield(&step.JobOptions) {
+				return
+			}
+		}
+	}
 }

@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -164,6 +165,19 @@ func (c *Chain) validate(nowMS int64, depth int) error {
 		if err := s.JobOptions.validate(nowMS, depth+1); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// Validate checks the limits of a heartbeat. CodeInvalid, CodeBodyLimit.
+func (h *JobHeartbeat) Validate() error {
+	switch {
+	case h.LeaseMS != 0 && (h.LeaseMS < MinLeaseMS || h.LeaseMS > MaxLeaseMS):
+		return InvalidRange("lease_ms", MinLeaseMS, MaxLeaseMS)
+	case len(h.Checkpoint) > MaxCheckpointBytes:
+		return Errorf(CodeBodyLimit, "the checkpoint of job %s has %s, the limit is %s", h.ID, SizeText(len(h.Checkpoint)), SizeText(MaxCheckpointBytes))
+	case h.Progress != nil && len(h.Progress.Message) > MaxProgressMessage:
+		return InvalidField("progress.message", "must have at most "+strconv.Itoa(MaxProgressMessage)+" bytes")
 	}
 	return nil
 }

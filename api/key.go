@@ -181,6 +181,9 @@ func ValidateKeyName(name string) error {
 	return Errorf(CodeInvalid, "name %s", rule).WithFields(FieldError{Path: "name", Message: rule})
 }
 
+// AuditTTLMS is the default of how long events of the audit are kept: 90 days.
+const AuditTTLMS = 90 * 24 * 60 * 60 * 1000
+
 // AuditEvent is one entry of a tenant's audit: a change, a change that was denied, or a
 // secret that was read. It never contains bodies, keys or secrets.
 type AuditEvent struct {
@@ -196,8 +199,12 @@ type AuditEvent struct {
 	Status    int    `json:"status"`
 	Code      Code   `json:"code,omitempty"`
 	RequestID string `json:"request_id"`
-	// Reads of a secret are collected for a minute: Count is their number, the two ids
-	// are the activations of the first and the last.
+	// Refused reports that the request was refused (a status from 400 to 499), so that it
+	// changed nothing.
+	Refused bool `json:"refused,omitempty"`
+	// Reads of a secret, and requests of a key that are refused often, are collected for a
+	// minute: Count is their number. The two ids are the activations of the first and the last
+	// read; of collected refusals the path and the request id are those of the last.
 	Count            int64  `json:"count,omitempty"`
 	ActivationID     string `json:"activation_id,omitempty"`
 	LastActivationID string `json:"last_activation_id,omitempty"`

@@ -149,7 +149,11 @@ var idSpace = uuid.MustParse("6f8a7a50-5c1e-5d0f-9a35-0d5b0cde5005")
 // with their lengths, as in 8:t_acme017:default5:greet4:prod2:k1. The alias is part of it,
 // not the version behind it: a repeat after a deployment is still a repeat.
 func DerivedActivationID(tenant, namespace, function string, ref Ref, key string) string {
-	parts := []string{tenant, namespace, function, ref.String(), key}
+	return derivedID(tenant, namespace, function, ref.String(), key)
+}
+
+// derivedID hashes parts with their lengths, so that no two lists of parts are one text.
+func derivedID(parts ...string) string {
 	var b strings.Builder
 	for _, p := range parts {
 		fmt.Fprintf(&b, "%d:%s", len(p), p)

@@ -10,7 +10,7 @@ import (
 const anyRole = "*"
 
 // Permit checks inv against its version's lists of roles, nil for none. roles is the list
-// for the trigger of inv:
+// for the trigger of inv; for a destination it is that of calls, as for cs.invoke:
 //
 //	access        admitted if                                        otherwise
 //	unrestricted  always
@@ -20,7 +20,11 @@ const anyRole = "*"
 // An empty list therefore admits every caller with the right to invoke, and no anonymous
 // one. The zero Access is public, the weakest.
 func (inv *Invocation) Permit(lists *Authz) error {
-	roles := invokeRoles(lists, inv.Trigger.Type)
+	trigger := inv.Trigger.Type
+	if inv.Destination {
+		trigger = TriggerAPI
+	}
+	roles := invokeRoles(lists, trigger)
 	switch inv.Access {
 	case AccessUnrestricted:
 		return nil

@@ -1,6 +1,10 @@
 package api
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"math"
+	"strings"
+)
 
 // Overlap policies: what happens to a tick while a run of an earlier one, or its
 // retries, are not finished.
@@ -85,6 +89,21 @@ type ScheduleChange struct {
 	Queue           *ScheduleQueue
 	Payload         *json.RawMessage
 	Enabled         *bool
+}
+
+// BytesPerMinute returns the bytes that the schedule, of which the given number are stored, writes
+// in a minute: at each tick a job and the state. A cron expression whose minute is a number ticks
+// at most once an hour, any other at most once a minute.
+func (s *Schedule) BytesPerMinute(stored int) int64 {
+	const overhead = 512
+	bytes := float64(stored + overhead)
+	switch minute, _, _ := strings.Cut(strings.TrimSpace(s.Cron), " "); {
+	case s.EverySeconds > 0:
+		bytes *= 60 / float64(s.EverySeconds)
+	case strings.Trim(minute, "0123456789") == "":
+		bytes /= 60
+	}
+	return int64(math.Ceil(bytes))
 }
 
 // ScheduleQueue is the target queue of a schedule, in the schedule's namespace, and the

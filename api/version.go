@@ -51,6 +51,7 @@ type VersionConfig struct {
 	Entry          string `json:"entry"`
 	Handler        string `json:"handler"`
 	TimeoutMS      int64  `json:"timeout_ms"`
+	CPUMS          int64  `json:"cpu_ms,omitempty"` // 0 for versions published before the field existed
 	MemoryMB       int    `json:"memory_mb"`
 	MaxConcurrency int    `json:"max_concurrency"`
 	// Isolation is IsolationActivation or IsolationInstance. Versions published before
@@ -124,6 +125,9 @@ const (
 	DefaultTimeoutMS      = 3000
 	MaxTimeoutMS          = 900_000
 	MaxWebTimeoutMS       = 30_000
+	DefaultCPUMS          = 10_000
+	MinCPUMS              = 10
+	MaxCPUMS              = 900_000
 	DefaultMemoryMB       = 128
 	MinMemoryMB           = 16
 	MaxMemoryMB           = 4096

@@ -125,6 +125,8 @@ func reasonOf(e *api.ActivationError) string {
 		return string(api.CodeRuntimeTimeout)
 	case api.ErrMemoryLimit:
 		return string(api.CodeRuntimeMemoryLimit)
+	case api.ErrCPULimit:
+		return string(api.CodeRuntimeCPULimit)
 	case api.ErrResultTooLarge:
 		return string(api.CodeRuntimeResultTooLarge)
 	}

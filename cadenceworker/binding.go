@@ -32,8 +32,8 @@ type binding struct {
 	counts counts
 	logger *zap.Logger
 
-	// latest is the record as it was last read.
-	latest atomic.Pointer[bindings.Record] // nil only until the first apply
+	// latest is the record as it was last read, never nil.
+	latest atomic.Pointer[bindings.Record]
 
 	mu      sync.Mutex // guards the fields below; it may be locked while Supervisor.mu is
 	worker  *activityWorker
@@ -50,19 +50,22 @@ type counts struct {
 	lastPollMS, taken, completed, failed, cancelled, inFlight atomic.Int64
 }
 
-func newBinding(s *Supervisor, path storage.BindingPath) *binding {
-	return &binding{s: s, path: path, slots: newSlots(), logger: s.logger.With(
+func newBinding(s *Supervisor, path storage.BindingPath, stored *bindings.Record) *binding {
+	b := &binding{s: s, path: path, slots: newSlots(), logger: s.logger.With(
 		zap.String("tenant", path.Tenant), zap.String("namespace", path.Namespace), zap.String("worker", path.Name))}
+	b.latest.Store(stored)
+	return b
 }
 
-// apply applies a record that was read. Workers of the client cannot be changed: a changed
-// binding gets a new worker, and the old one stops polling and finishes its tasks.
-func (b *binding) apply(stored *bindings.Record) {
+// apply applies the latest record with at most share pollers. Workers of the client cannot be
+// changed: a binding that changed, or whose number of pollers did, gets a new worker, and the old
+// one stops polling and finishes its tasks.
+func (b *binding) apply(share int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	before := b.latest.Swap(stored)
-	same := before != nil && before.Revision == stored.Revision && before.CreatedAtMS == stored.CreatedAtMS
-	if same {
+	stored := b.latest.Load()
+	pollers := min(stored.Pollers.Activity, share)
+	if b.worker != nil && b.worker.pollers == pollers && sameRevision(b.worker.stored, stored) {
 		return
 	}
 	b.checked, b.problem = time.Time{}, ""
@@ -71,9 +74,18 @@ func (b *binding) apply(stored *bindings.Record) {
 		return
 	}
 	b.slots.resize(stored.Limits.MaxInflightTasks)
-	b.worker = newActivityWorker(b, stored)
+	b.worker = newActivityWorker(b, stored, pollers)
+	if reason := b.worker.fewerPollers(); reason != "" {
+		b.logger.Info("worker " + reason)
+	}
 	w := b.worker
 	b.s.polling.Go(w.run)
+}
+
+// sameRevision reports whether two records of a binding's name are of the same revision. A binding
+// that was deleted and created again begins at revision 1.
+func sameRevision(a, b *bindings.Record) bool {
+	return a.Revision == b.Revision && a.CreatedAtMS == b.CreatedAtMS
 }
 
 // stop stops polling for tasks.

@@ -10,8 +10,8 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/metrics/metricstest"
-	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/bindings"
+	"github.com/codesous/sous/storage/kvstore"
 )
 
 // untilGo is a function that runs until the test says go, and tells when it ran.
@@ -29,7 +29,7 @@ func mayReadGo(c *api.VersionConfig) {
 func (b *bench) sayGo(say bool) {
 	b.t.Helper()
 	var err error
-	kv := storage.NewKV(b.store)
+	kv := kvstore.New(b.store)
 	if say {
 		err = kv.Set(b.t.Context(), b.tenant, namespace, "go", []byte("1"), 0)
 	} else {

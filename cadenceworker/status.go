@@ -26,6 +26,9 @@ func (b *binding) share(nowMS int64) api.BindingReplica {
 		state, reason = b.worker.status()
 		if state == api.BindingRunning {
 			reason = b.problem
+			if reason == "" {
+				reason = b.worker.fewerPollers()
+			}
 		}
 	}
 	return api.BindingReplica{Replica: b.s.replica, ReportedAtMS: nowMS, BindingCounts: api.BindingCounts{

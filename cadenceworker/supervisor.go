@@ -106,6 +106,7 @@ type Supervisor struct {
 
 	mu       sync.Mutex
 	bound    map[storage.BindingPath]*binding
+	shares   map[string]share // of pollers, by tenant
 	running  map[taskKey]*task
 	stopping bool // new tasks are stopped as soon as they are registered
 }
@@ -131,7 +132,7 @@ func New(ctx context.Context, store *storage.Store, engine Engine, cfg Config) (
 		engine: engine, conn: cfg.Conn, logger: cfg.Logger, tracer: tracing.New(cfg.Tracer, "cadenceworker"),
 		replica: host + "-" + uuid.NewString()[:8],
 		wake:    make(chan storage.BindingPath, 1024), missed: make(chan struct{}, 1),
-		bound: map[storage.BindingPath]*binding{}, running: map[taskKey]*task{},
+		bound: map[storage.BindingPath]*binding{}, shares: map[string]share{}, running: map[taskKey]*task{},
 	}
 	s.life, s.end = context.WithCancel(context.WithoutCancel(ctx))
 	s.metrics = newSupervisorMetrics(s)
@@ -221,56 +222,55 @@ func (s *Supervisor) RunOnce(ctx context.Context) error {
 		return err
 	}
 	stored := make(map[storage.BindingPath]bool, len(all))
+	tenants := map[string]bool{}
+	s.mu.Lock()
 	for i := range all {
 		stored[all[i].Path] = true
-		s.apply(all[i].Path, &all[i].Record)
+		s.bind(all[i].Path, &all[i].Record)
 	}
-	s.mu.Lock()
-	var gone []storage.BindingPath
 	for path := range s.bound {
 		if !stored[path] {
-			gone = append(gone, path)
+			s.drop(path)
 		}
+		tenants[path.Tenant] = true
 	}
 	s.mu.Unlock()
-	for _, path := range gone {
-		s.drop(path)
-	}
+	s.apply(tenants)
 	s.check(ctx)
 	return nil
 }
 
 // refresh reads one binding and starts, replaces or stops its worker.
 func (s *Supervisor) refresh(ctx context.Context, path storage.BindingPath) error {
-	b, err := s.bindings.Get(ctx, path)
-	switch {
-	case api.ErrorCode(err) == api.CodeBindingNotFound:
-		s.drop(path)
-		return nil
-	case err != nil:
+	stored, err := s.bindings.Get(ctx, path)
+	gone := api.ErrorCode(err) == api.CodeBindingNotFound
+	if err != nil && !gone {
 		return err
 	}
-	s.apply(path, b)
+	s.mu.Lock()
+	if gone {
+		s.drop(path)
+	} else {
+		s.bind(path, stored)
+	}
+	s.mu.Unlock()
+	s.apply(map[string]bool{path.Tenant: true})
 	s.check(ctx)
 	return nil
 }
 
-// apply passes a record that was read to its binding, which is created if it is new.
-func (s *Supervisor) apply(path storage.BindingPath, stored *bindings.Record) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	b := s.bound[path]
-	if b == nil {
-		b = newBinding(s, path)
-		s.bound[path] = b
+// bind passes a record that was read to its binding, which is created if it is new; mu must be
+// held, and apply must follow.
+func (s *Supervisor) bind(path storage.BindingPath, stored *bindings.Record) {
+	if b := s.bound[path]; b != nil {
+		b.latest.Store(stored)
+		return
 	}
-	b.apply(stored)
+	s.bound[path] = newBinding(s, path, stored)
 }
 
-// drop stops the worker of a binding that was deleted.
+// drop stops the worker of a binding that was deleted; mu must be held.
 func (s *Supervisor) drop(path storage.BindingPath) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	if b := s.bound[path]; b != nil {
 		b.stop()
 		delete(s.bound, path)

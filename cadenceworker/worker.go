@@ -49,6 +49,7 @@ const (
 type activityWorker struct {
 	b           *binding
 	stored      *bindings.Record
+	pollers     int // concurrent polls, at most stored.Pollers.Activity
 	client      client.Client
 	interceptor *interceptor
 
@@ -60,9 +61,10 @@ type activityWorker struct {
 	reason string
 }
 
-// newActivityWorker returns a worker for stored, the record of b. It does nothing until run.
-func newActivityWorker(b *binding, stored *bindings.Record) *activityWorker {
-	w := &activityWorker{b: b, stored: stored, state: api.BindingStarting, reason: "connecting to the Cadence server"}
+// newActivityWorker returns a worker for stored, the record of b, with a number of concurrent polls.
+// It does nothing until run.
+func newActivityWorker(b *binding, stored *bindings.Record, pollers int) *activityWorker {
+	w := &activityWorker{b: b, stored: stored, pollers: pollers, state: api.BindingStarting, reason: "connecting to the Cadence server"}
 	w.ctx, w.cancel = context.WithCancel(b.s.life)
 	w.interceptor = newInterceptor(b.s.conn.Service, w)
 	w.client = client.NewClient(b.s.conn.Service, stored.Domain, &client.Options{Identity: stored.WorkerID})
@@ -81,7 +83,7 @@ func (w *activityWorker) run() {
 	polling, err := worker.NewV2(w.interceptor, w.stored.Domain, w.stored.Tasklist, worker.Options{
 		Identity:                           w.stored.WorkerID,
 		MaxConcurrentActivityExecutionSize: w.stored.Limits.MaxInflightTasks,
-		MaxConcurrentActivityTaskPollers:   w.stored.Pollers.Activity,
+		MaxConcurrentActivityTaskPollers:   w.pollers,
 		DisableWorkflowWorker:              true,
 		Logger:                             w.b.logger.WithOptions(zap.IncreaseLevel(max(zapcore.WarnLevel, w.b.logger.Level()))),
 		MetricsScope:                       tally.NoopScope,

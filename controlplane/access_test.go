@@ -18,14 +18,15 @@ import (
 
 // How far a key of one namespace comes on a route.
 const (
-	reachAll     = "all"     // as far as any key
-	reachPath    = "path"    // the path's namespace must be its own
-	reachQuery   = "query"   // the query's must
-	reachRecord  = "record"  // records of other namespaces do not exist
-	reachJob     = "job"     // jobs of other namespaces do not exist
-	reachTask    = "task"    // tasks of other namespaces do not exist
-	reachInstall = "install" // the install must be a function's of its own
-	reachNothing = "nothing" // the route is for the whole tenant
+	reachAll      = "all"       // as far as any key
+	reachPath     = "path"      // the path's namespace must be its own
+	reachQuery    = "query"     // the query's must
+	reachRecord   = "record"    // records of other namespaces do not exist
+	reachJob      = "job"       // jobs of other namespaces do not exist
+	reachTask     = "task"      // tasks of other namespaces do not exist
+	reachInstall  = "install"   // the install must be a function's of its own
+	reachNothing  = "nothing"   // the route is for the whole tenant
+	reachNoTenant = "no tenant" // the route is for keys of all tenants
 )
 
 // row says who may use a route, by role (a for admin, d developer, o operator, i
@@ -50,6 +51,9 @@ var accessRows = []row{
 	{route: "GET /v1/whoami", roles: "*", reach: reachAll, path: "/v1/whoami", body: "", action: ""},
 
 	{route: "GET T", roles: "adoiv", reach: reachAll, path: "T", body: "", action: "cs:tenant:read"},
+	{route: "GET T/limits", roles: "adov", reach: reachNothing, path: "T/limits", body: "", action: "cs:limits:read"},
+	{route: "PUT T/limits", roles: "a", reach: reachNoTenant, path: "T/limits", body: "{}", action: "cs:limits:write"},
+	{route: "GET T/usage", roles: "adov", reach: reachNothing, path: "T/usage", body: "", action: "cs:usage:read"},
 	{route: "GET T/namespaces", roles: "adoiv", reach: reachAll, path: "T/namespaces", body: "", action: "cs:tenant:read"},
 
 	{route: "POST N/functions", roles: "ad", reach: reachPath, path: "N/functions", body: "{}", action: "cs:function:create"},
@@ -136,11 +140,20 @@ var accessRows = []row{
 	{route: "PATCH N/cadence/workers/{worker}", roles: "ado", reach: reachPath, path: "N/cadence/workers/ghost", body: "{}", action: "cs:cadence:worker:update"},
 	{route: "DELETE N/cadence/workers/{worker}", roles: "ado", reach: reachPath, path: "N/cadence/workers/ghost", body: "", action: "cs:cadence:worker:delete"},
 
+	{route: "GET N/kv", roles: "adov", reach: reachPath, path: "N/kv", body: "", action: "cs:kv:read"},
+	{route: "GET N/kv/value", roles: "adov", reach: reachPath, path: "N/kv/value?key=ghost", body: "", action: "cs:kv:read"},
+	{route: "DELETE N/kv/value", roles: "ad", reach: reachPath, path: "N/kv/value?key=ghost", body: "", action: "cs:kv:delete"},
 	{route: "PUT N/secrets/{secret}", roles: "ad", reach: reachPath, path: "N/secrets/ghost", body: "{}", action: "cs:secret:write"},
 	{route: "GET N/secrets", roles: "ado", reach: reachPath, path: "N/secrets", body: "", action: "cs:secret:read"},
 	{route: "GET N/secrets/{secret}", roles: "ado", reach: reachPath, path: "N/secrets/ghost", body: "", action: "cs:secret:read"},
 	{route: "DELETE N/secrets/{secret}", roles: "ad", reach: reachPath, path: "N/secrets/ghost", body: "", action: "cs:secret:delete"},
 	{route: "POST T/secrets:rewrap", roles: "ad", reach: reachNothing, path: "T/secrets:rewrap", body: "", action: "cs:secret:rewrap"},
+
+	{route: "GET T/domains", roles: "adov", reach: reachNothing, path: "T/domains", body: "", action: "cs:domain:read"},
+	{route: "GET T/domains/{domain}", roles: "adov", reach: reachNothing, path: "T/domains/ghost.example.com", body: "", action: "cs:domain:read"},
+	{route: "PUT T/domains/{domain}", roles: "ado", reach: reachNothing, path: "T/domains/ghost.example.com", body: `{"namespace":"payments","function":"ghost"}`, action: "cs:domain:write"},
+	{route: "POST T/domains/{domain}:verify", roles: "ado", reach: reachNothing, path: "T/domains/ghost.example.com:verify", body: "", action: "cs:domain:verify"},
+	{route: "DELETE T/domains/{domain}", roles: "ado", reach: reachNothing, path: "T/domains/ghost.example.com", body: "", action: "cs:domain:delete"},
 
 	{route: "GET T/installs", roles: "adov", reach: reachNothing, path: "T/installs", body: "", action: "cs:storage:read"},
 	{route: "PUT T/installs/{install}", roles: "ad", reach: reachNothing, path: "T/installs/crm", body: "[]", action: "cs:storage:admin"},
@@ -254,9 +267,13 @@ func TestWhoMayDoWhat(t *testing.T) {
 			return v
 		}
 	}
+	platform := verdict{status: 403, code: api.CodeAuthzDenied, text: "this needs a key for all tenants: only the administrator of the platform may do it"}
 	byRole := func(role string) func(row) verdict {
 		return func(r row) verdict {
 			letter := letters[role]
+			if r.reach == reachNoTenant && letter == "a" {
+				return platform
+			}
 			if r.roles == "-" || r.roles == "*" || letter != "" && strings.Contains(r.roles, letter) {
 				return admitted
 			}
@@ -273,6 +290,8 @@ func TestWhoMayDoWhat(t *testing.T) {
 		return func(r row) verdict {
 			only := verdict{status: 403, code: r.denied(), text: "the API key is for the namespace " + own + " only"}
 			switch {
+			case r.reach == reachNoTenant:
+				return platform
 			case r.reach == reachNothing:
 				return only
 			case own == "payments" || r.reach == reachAll:

@@ -69,6 +69,7 @@ func TestChangesAndRefusedOnesAreAudited(t *testing.T) {
 	}
 	for i := range want {
 		want[i].AtMS, want[i].RequestID = now.now().UnixMilli(), requests[i]
+		want[i].Refused = want[i].Status >= 400
 	}
 	// Requests that change nothing, and requests without a valid caller, leave no event.
 	k.as(t, admin, "GET", functions, "")
@@ -131,6 +132,8 @@ func TestAuditIsPagedAndFiltered(t *testing.T) {
 		"&action=cs:function:alias:set": {o.ID, o.ID, o.ID},
 		"&action=cs:function:alias:set&sub=" + a.ID: nil,
 		"&action=cs:key:create":                     nil,
+		"&refused=false":                            nil,
+		"&refused=true&sub=" + a.ID:                 {a.ID, a.ID, a.ID},
 	} {
 		if diff := cmp.Diff(want, read(query)); diff != "" {
 			t.Errorf("%s: (-want +got):\n%s", query, diff)
@@ -138,6 +141,39 @@ func TestAuditIsPagedAndFiltered(t *testing.T) {
 	}
 	first := ok[api.Page[api.AuditEvent]](t, k.as(t, operator, "GET", path+"?limit=2", ""), 200)
 	k.as(t, operator, "GET", path+"?sub="+a.ID+"&cursor="+*first.NextCursor, "").refused(t, 400, api.CodeValidationCursor)
+}
+
+// TestRefusalsAreCounted: of many refused requests of a key the first are events, and the rest
+// are one event with their number, which is written when the server closes at the latest. The
+// changes of others stay.
+func TestRefusalsAreCounted(t *testing.T) {
+	t.Parallel()
+	k := startKeyed(t, embedded(t))
+	admin, a := k.key(t, api.RoleAdmin)
+	viewer, v := k.key(t, api.RoleViewer)
+	k.as(t, admin, "POST", "/v1/tenants/"+k.tenant+"/namespaces/payments/functions", `{"name":"hello"}`)
+	const refused, single = 300, 8
+	for i := range refused {
+		k.as(t, viewer, "DELETE", k.fn("/aliases/a")+itoa(int64(i)), "").refused(t, 403, api.CodeAuthzDenied)
+	}
+	k.control.Close()
+	var singles, counted int64
+	changes := 0
+	for _, e := range k.audit(t, k.tenant) {
+		switch {
+		case e.Sub == a.ID && !e.Refused:
+			changes++
+		case e.Sub != v.ID || !e.Refused || e.Status != 403:
+			t.Errorf("got event %+v, want one of the viewer's refusals", e)
+		case e.Count == 0:
+			singles++
+		default:
+			counted += e.Count
+		}
+	}
+	if changes != 1 || singles != single || counted != refused-single {
+		t.Errorf("got %d changes, %d single refusals and %d counted, want 1, %d and %d", changes, singles, counted, single, refused-single)
+	}
 }
 
 // Without keys the one who does everything is called local.
@@ -206,10 +242,16 @@ func TestAnEncodedPathIsAudited(t *testing.T) {
 	ok[api.Function](t, k.as(t, limited, "POST", encoded+"/namespaces/p%61yments/functions", `{"name":"hello"}`), 201)
 	ok[api.DraftReceipt](t, k.as(t, limited, "PUT", encoded+"/namespaces/p%61yments/functions/h%65llo/draft", draftJSON("x")), 200)
 	k.as(t, limited, "POST", encoded+"/namespaces/r%65funds/functions", `{"name":"hello"}`).refused(t, 403, api.CodeAuthzDenied)
-	var actions []string
+	// Changes and refusals are two lists: those of one millisecond have no order between them.
+	var actions, refusals []string
 	for _, e := range k.audit(t, k.tenant) {
-		actions = append(actions, e.Action+" "+itoa(int64(e.Status)))
+		list := &actions
+		if e.Refused {
+			list = &refusals
+		}
+		*list = append(*list, e.Action+" "+itoa(int64(e.Status)))
 	}
+	actions = append(actions, refusals...)
 	want := []string{"cs:key:create 201", "cs:function:create 201", "cs:function:draft:upload 200", "cs:function:create 403"}
 	if diff := cmp.Diff(want, actions); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

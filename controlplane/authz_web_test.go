@@ -157,7 +157,7 @@ func TestPreflightsNeedNoKey(t *testing.T) {
 	k := startKeyed(t, embedded(t))
 	k.publish(t, "payments", "hello", `{"cors":{"allow_origins":["https://shop.example"],"allow_headers":["authorization"]}}`)
 	page := []string{"Origin", "https://shop.example"}
-	a := k.as(t, "", "OPTIONS", k.endpoint("payments", "hello", "prod"), "", append(page, "Access-Control-Request-Method", "POST")...)
+	a := k.as(t, "", "OPTIONS", k.endpoint("payments", "hello", "prod"), "", append(page, "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "authorization")...)
 	if a.status != 204 || a.header.Get("Access-Control-Allow-Headers") != "authorization" {
 		t.Errorf("OPTIONS: got %d %v, want status 204 and Access-Control-Allow-Headers \"authorization\"", a.status, a.header)
 	}

@@ -18,13 +18,13 @@ import (
 	"github.com/codesous/sous/storage/storagetest"
 )
 
-// snapshot is all that the store holds of the harness's tenant, but for the audit,
-// which keeps what was refused.
+// snapshot is all that the store holds of the harness's tenant, but for the audit and the refusals,
+// which keep what was refused.
 func (h *harness) snapshot(t *testing.T, client *redis.Client) map[string]string {
 	t.Helper()
 	kept := map[string]string{}
 	for _, key := range storagetest.Keys(t, client, "*"+h.tenant+"*") {
-		if !strings.HasPrefix(key, "cs:audit:") {
+		if !strings.HasPrefix(key, "cs:audit:") && !strings.HasPrefix(key, "cs:refusals:") {
 			kept[key] = storagetest.Contents(t, client, key)
 		}
 	}

@@ -248,7 +248,9 @@ func (h *harness) send(t *testing.T, request *http.Request, headers ...string) a
 		t.Fatalf("ReadAll: %v", err)
 	}
 	a := answer{status: response.StatusCode, header: response.Header, body: raw}
-	if request.URL.Host == h.Listener.Addr().String() && request.Method != http.MethodHead {
+	host := strings.ToLower(request.Host)
+	ofFunction := strings.Contains(host, functionDomain) || strings.Contains(host, customZone) // which answers as it likes
+	if request.URL.Host == h.Listener.Addr().String() && !ofFunction && request.Method != http.MethodHead {
 		h.holdsContract(t, request.Method, request.URL.EscapedPath(), a)
 	}
 	return a

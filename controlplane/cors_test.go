@@ -2,6 +2,7 @@ package controlplane_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -88,4 +89,48 @@ func TestCORS(t *testing.T) {
 		t.Errorf("got Access-Control-Allow-Origin %q, want * or none", got)
 	}
 	h.call(t, "GET", "/v1/web/"+h.tenant+"/payments/missing/prod/", "", "Origin", other).refused(t, 404, api.CodeFunctionNotFound)
+}
+
+// A preflight, and the refusal that a page may read, do not tell a private function from a
+// missing one, with and without a configuration.
+func TestPreflightsRevealNoFunctions(t *testing.T) {
+	t.Parallel()
+	k := startKeyed(t, embedded(t))
+	const shop, other = "https://shop.example", "https://other.example"
+	k.publish(t, "payments", "hello", `{}`)
+	k.publish(t, "payments", "listed", `{"cors":{"allow_origins":["`+shop+`"],"allow_methods":["PUT"],"max_age_seconds":60}}`)
+	k.publish(t, "payments", "public", `{"authz":{"invoke_http_roles":["*"]},"cors":{"allow_origins":["`+shop+`"],"allow_methods":["PUT"]}}`)
+	for _, origin := range []string{shop, other, "null"} {
+		for method, more := range map[string][]string{
+			"OPTIONS": {"Access-Control-Request-Method", "PUT", "Access-Control-Request-Headers", "authorization,x-a"},
+			"PUT":     nil,
+		} {
+			seen := map[string]string{}
+			for _, function := range []string{"ghost", "hello", "listed"} {
+				a := k.call(t, method, k.endpoint("payments", function, "prod"), "", append([]string{"Origin", origin}, more...)...)
+				for _, name := range []string{"Date", "X-Request-Id", "Content-Length"} {
+					a.header.Del(name)
+				}
+				if got := a.header.Get("Access-Control-Allow-Origin"); got != origin {
+					t.Errorf("%s of %s from %s: got Access-Control-Allow-Origin %q, want the origin", method, function, origin, got)
+				}
+				seen[function] = fmt.Sprint(a.status, a.header)
+			}
+			if seen["hello"] != seen["ghost"] || seen["listed"] != seen["ghost"] {
+				t.Errorf("%s from %s: got %v, want three equal answers", method, origin, seen)
+			}
+		}
+	}
+	// A public function is no secret, and its configuration holds.
+	a := k.call(t, "OPTIONS", k.endpoint("payments", "public", "prod"), "", "Origin", other, "Access-Control-Request-Method", "PUT")
+	if got := a.header.Get("Access-Control-Allow-Origin"); a.status != 204 || got != "" {
+		t.Errorf("a public function: got %d and Access-Control-Allow-Origin %q, want 204 and none", a.status, got)
+	}
+	// With a key that may invoke, the configuration of a private one holds.
+	invoker, _ := k.key(t, api.RoleInvoker)
+	for origin, want := range map[string]string{shop: shop, other: ""} {
+		if a := k.as(t, invoker, "PUT", k.endpoint("payments", "listed", "prod"), "", "Origin", origin); a.status != 200 || a.header.Get("Access-Control-Allow-Origin") != want {
+			t.Errorf("with a key from %s: got %d and Access-Control-Allow-Origin %q, want 200 and %q", origin, a.status, a.header.Get("Access-Control-Allow-Origin"), want)
+		}
+	}
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/controlplane"
+	"github.com/codesous/sous/storage/kvstore"
 )
 
 var update = flag.Bool("update", false, "write the examples of the OpenAPI document")
@@ -42,9 +43,14 @@ type example struct {
 func storyServer(t *testing.T) (*harness, map[string]string) {
 	t.Helper()
 	store := embedded(t)
-	h := startOn(t, store, withSecrets(t, store), func(c *controlplane.Config) { c.StorageToken = runnerToken })
+	h := startOn(t, store, withSecrets(t, store), func(c *controlplane.Config) {
+		c.StorageToken, c.DomainResolver = runnerToken, everyRecord{t, store}
+	})
 	h.engine.invoke = func(context.Context, api.Invocation) (*api.Outcome, error) {
 		return success(`{"statusCode":200,"headers":{"content-type":"text/plain"},"body":"hello Ada"}`), nil
+	}
+	if err := kvstore.New(store).Set(t.Context(), h.tenant, "payments", "user:1", []byte(`{"name":"Ada"}`), 0); err != nil {
+		t.Fatalf("Set: %v", err)
 	}
 	run := h.run(t, 1_795_523_925_000)
 	h.write(t, run, 1, `"greeting Ada"`)

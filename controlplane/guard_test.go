@@ -43,7 +43,7 @@ func TestOnlyLoopbackNamesAreAnswered(t *testing.T) {
 	}
 }
 
-func TestPagesOfOtherSitesMayNotChangeAnything(t *testing.T) {
+func TestPagesOfOtherSitesMayNotCallTheAPI(t *testing.T) {
 	t.Parallel()
 	h := start(t)
 	h.create(t)
@@ -61,14 +61,34 @@ func TestPagesOfOtherSitesMayNotChangeAnything(t *testing.T) {
 			h.call(t, "POST", h.fn(":invoke"), `{"ref":{"version":1}}`, headers...).refused(t, 403, api.CodeAuthzDenied)
 			h.call(t, "PUT", h.fn("/draft"), draftJSON("x"), headers...).refused(t, 403, api.CodeAuthzDenied)
 			h.call(t, "DELETE", h.fn(""), "", headers...).refused(t, 403, api.CodeAuthzDenied)
-			// Reading changes nothing, and browsers keep the answer from the page.
-			if a := h.call(t, "GET", h.fn(""), "", headers...); a.status != 200 {
-				t.Errorf("GET: got %d, want 200", a.status)
-			}
+			h.call(t, "GET", h.fn(""), "", headers...).refused(t, 403, api.CodeAuthzDenied)
+			h.call(t, "GET", "/v1/tenants/"+h.tenant+"/audit", "", append(headers, "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document")...).refused(t, 403, api.CodeAuthzDenied)
 		})
 	}
 	if a := h.call(t, "POST", path, `{"name":"mine"}`, "Origin", h.URL, "Sec-Fetch-Site", "same-origin"); a.status != 201 {
 		t.Errorf("request of the server's own page: got %d %s, want 201", a.status, a.body)
+	}
+}
+
+// The documentation can be linked to. A page of another origin can neither read nor embed it.
+func TestLinksToTheDocumentation(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	for name, tc := range map[string]struct {
+		headers []string
+		status  int
+	}{
+		"a client without a browser": {nil, 200},
+		"the address bar":            {[]string{"Sec-Fetch-Site", "none", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"}, 200},
+		"a link of another site":     {[]string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"}, 200},
+		"a link of another port":     {[]string{"Sec-Fetch-Site", "same-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document"}, 200},
+		"a frame of another site":    {[]string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "iframe"}, 403},
+		"a fetch of another site":    {[]string{"Sec-Fetch-Site", "cross-site", "Sec-Fetch-Mode", "no-cors", "Sec-Fetch-Dest", "empty"}, 403},
+		"a sandboxed page":           {[]string{"Origin", "null"}, 403},
+	} {
+		if a := h.call(t, "GET", "/docs/start", "", tc.headers...); a.status != tc.status {
+			t.Errorf("%s: got %d, want %d", name, a.status, tc.status)
+		}
 	}
 }
 

@@ -43,8 +43,11 @@ func (s *Server) serviceEndpoints(cfg *Config) []rest.Endpoint {
 		rest.Operation(rest.Route{
 			Method: http.MethodGet, Path: pathLimits, Action: access.AnyKey, Extent: rest.NoNamespace,
 			ID: "get-limits", Tag: "service", Summary: "List every limit in force",
-		}, func(context.Context, *struct{}) (*limitsOutput, error) {
-			return &limitsOutput{Body: limitsInForce()}, nil
+		}, func(ctx context.Context, _ *struct{}) (*limitsOutput, error) {
+			tenant := rest.CallerOf(ctx).Tenant // or api.AllTenants, which no setting names
+			return &limitsOutput{Body: limitsInForce(retentions{
+				activations: s.store.ActivationRetentionMS(tenant, 0), jobs: cfg.JobRetention.Or(api.JobRetentionMS).MS(tenant, 0),
+			})}, nil
 		}),
 		rest.Operation(rest.Route{
 			Method: http.MethodGet, Path: pathWhoAmI, Action: access.AnyKey, Extent: rest.NoNamespace,

@@ -9,8 +9,8 @@ import (
 // Limits lists every limit that callers can meet. Sizes are in bytes, times in
 // milliseconds, unless the name has another unit. Clients read it from GET /v1/limits
 // instead of copying numbers. Each value is a constant of the package that enforces it,
-// most of them of api; quotas that a server configures (documents) are not listed here
-// but with the resource.
+// most of them of api, or a setting of the server that answers (retention); quotas of
+// documents are not listed here but with the resource.
 type Limits struct {
 	Version    VersionLimits    `json:"version"`
 	Bundle     BundleLimits     `json:"bundle"`
@@ -44,11 +44,12 @@ type VersionLimits struct {
 	// WebTimeoutMaxMS all the same.
 	TimeoutMS       Bound `json:"timeout_ms"`
 	WebTimeoutMaxMS int64 `json:"web_timeout_max_ms"`
+	CPUMS           Bound `json:"cpu_ms"`
 	MemoryMB        Bound `json:"memory_mb"`
 	MaxConcurrency  Bound `json:"max_concurrency"`
 	EnvEntries      int   `json:"env_entries"`
 	EnvBytes        int   `json:"env_bytes"`
-	RecordMS        Bound `json:"record_retention_ms"` // the default applies unless the server sets another
+	RecordMS        Bound `json:"record_retention_ms"` // the default is that of the caller's tenant
 }
 
 // BundleLimits bound uploads. Bytes is the size of the tar; DraftJSONBytes is that of an
@@ -80,7 +81,8 @@ type ActivationLimits struct {
 	ErrorMessageBytes int   `json:"error_message_bytes"`
 	ErrorStackBytes   int   `json:"error_stack_bytes"`
 	LogBytes          int   `json:"log_bytes"`
-	TTLMS             int64 `json:"ttl_ms"`
+	SentBytes         int   `json:"sent_bytes"` // that a function passes to the server, but a streamed answer
+	TTLMS             int64 `json:"ttl_ms"`     // of the caller's tenant; a version may have another
 }
 
 // JobLimits bound jobs, and calls about them.
@@ -92,6 +94,7 @@ type JobLimits struct {
 	StackBytes         int   `json:"stack_bytes"`
 	EnqueueJobs        int   `json:"enqueue_jobs"`
 	EnqueueBodyBytes   int   `json:"enqueue_body_bytes"`
+	EnqueueSchemas     int   `json:"enqueue_schemas"`
 	FetchJobs          int   `json:"fetch_jobs"`
 	FetchQueues        int   `json:"fetch_queues"`
 	FetchWaitMS        int64 `json:"fetch_wait_ms"`
@@ -108,7 +111,7 @@ type JobLimits struct {
 	TagBytes           int   `json:"tag_bytes"`
 	Dependencies       int   `json:"dependencies"`
 	ChainSteps         int   `json:"chain_steps"`
-	RetentionMS        int64 `json:"retention_ms"` // the default, which the server or the queue may change
+	RetentionMS        int64 `json:"retention_ms"` // of the caller's tenant; a queue may have another
 	OpenBatchMS        int64 `json:"open_batch_retention_ms"`
 }
 
@@ -117,7 +120,7 @@ type QueueLimits struct {
 	MaxConcurrency int   `json:"max_concurrency"`
 	RateLimit      int   `json:"rate_limit"`
 	RateWindowMS   Bound `json:"rate_window_ms"`
-	RetentionMS    Bound `json:"retention_ms"` // the default applies unless the server sets another
+	RetentionMS    Bound `json:"retention_ms"` // the default is that of the caller's tenant
 }
 
 // TaskLimits bound tasks and reports about them.
@@ -176,7 +179,7 @@ type DocumentLimits struct {
 	TTLSeconds       Bound `json:"ttl_seconds"`
 	Page             Bound `json:"page"`
 	SchemaBytes      int   `json:"schema_bytes"`
-	Changes          int   `json:"changes"` // that a feed keeps
+	Changes          int   `json:"changes"` // that a feed keeps at most
 	InstallFunctions int   `json:"install_functions"`
 }
 
@@ -192,18 +195,23 @@ type PageLimits struct {
 	Max     int `json:"max"`
 }
 
-// limitsInForce collects the constants. A limit without a line here is one that clients
-// cannot learn: add both together.
-func limitsInForce() Limits {
+// retentions is how long records of the caller's tenant are kept, in milliseconds, unless a
+// version or a queue has another value.
+type retentions struct{ activations, jobs int64 }
+
+// limitsInForce collects the constants and the settings. A limit without a line here is one
+// that clients cannot learn: add both together.
+func limitsInForce(keep retentions) Limits {
 	return Limits{
 		Version: VersionLimits{
 			TimeoutMS:       Bound{Min: 1, Max: api.MaxTimeoutMS, Default: api.DefaultTimeoutMS},
 			WebTimeoutMaxMS: api.MaxWebTimeoutMS,
+			CPUMS:           Bound{Min: api.MinCPUMS, Max: api.MaxCPUMS, Default: api.DefaultCPUMS},
 			MemoryMB:        Bound{Min: api.MinMemoryMB, Max: api.MaxMemoryMB, Default: api.DefaultMemoryMB},
 			MaxConcurrency:  Bound{Min: 1, Max: api.MaxMaxConcurrency, Default: api.DefaultMaxConcurrency},
 			EnvEntries:      api.MaxEnvEntries,
 			EnvBytes:        api.MaxEnvBytes,
-			RecordMS:        Bound{Min: api.MinRetentionMS, Max: api.MaxRetentionMS, Default: api.ActivationTTLMS},
+			RecordMS:        Bound{Min: api.MinRetentionMS, Max: api.MaxRetentionMS, Default: keep.activations},
 		},
 		Bundle: BundleLimits{
 			Bytes:          api.MaxBundleBytes,
@@ -225,13 +233,14 @@ func limitsInForce() Limits {
 			ErrorMessageBytes: api.MaxErrorMessageBytes,
 			ErrorStackBytes:   api.MaxErrorStackBytes,
 			LogBytes:          api.MaxLogBytes,
-			TTLMS:             api.ActivationTTLMS,
+			SentBytes:         api.MaxSentBytes,
+			TTLMS:             keep.activations,
 		},
-		Job: jobLimits(),
+		Job: jobLimits(keep.jobs),
 		Queue: QueueLimits{
 			MaxConcurrency: api.MaxQueueConcurrency,
 			RateLimit:      api.MaxRateLimit,
-			RetentionMS:    Bound{Min: api.MinRetentionMS, Max: api.MaxRetentionMS, Default: api.JobRetentionMS},
+			RetentionMS:    Bound{Min: api.MinRetentionMS, Max: api.MaxRetentionMS, Default: keep.jobs},
 			RateWindowMS:   Bound{Min: api.MinRateWindowMS, Max: api.MaxRateWindowMS, Default: api.DefaultRateWindowMS},
 		},
 		Schedule: scheduleLimits(),
@@ -300,7 +309,7 @@ func documentLimits() DocumentLimits {
 	}
 }
 
-func jobLimits() JobLimits {
+func jobLimits(retentionMS int64) JobLimits {
 	return JobLimits{
 		PayloadBytes:       api.MaxJobPayloadBytes,
 		ResultBytes:        api.MaxJobResultBytes,
@@ -309,6 +318,7 @@ func jobLimits() JobLimits {
 		StackBytes:         api.MaxJobStackBytes,
 		EnqueueJobs:        api.MaxEnqueueJobs,
 		EnqueueBodyBytes:   api.MaxEnqueueBytes,
+		EnqueueSchemas:     api.MaxEnqueueSchemas,
 		FetchJobs:          api.MaxFetchJobs,
 		FetchQueues:        api.MaxFetchQueues,
 		FetchWaitMS:        api.MaxFetchWaitMS,
@@ -325,7 +335,7 @@ func jobLimits() JobLimits {
 		TagBytes:           api.MaxTagLength,
 		Dependencies:       api.MaxDependencies,
 		ChainSteps:         api.MaxChainSteps,
-		RetentionMS:        api.JobRetentionMS,
+		RetentionMS:        retentionMS,
 		OpenBatchMS:        api.OpenBatchRetentionMS,
 	}
 }

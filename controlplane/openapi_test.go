@@ -183,6 +183,7 @@ func TestDocumentHasEveryRoute(t *testing.T) {
 		bind   = binds + "/{worker}"
 		safe   = tenant + "/namespaces/{namespace}/secrets"
 		task   = tenant + "/tasks/{task_type}/{task_id}"
+		value  = tenant + "/namespaces/{namespace}/kv/value"
 		inst   = tenant + "/installs/{install}"
 		docs   = inst + "/storage"
 		web    = "/v1/web/{tenant}/{namespace}/{function}/{alias}/{path}"
@@ -206,7 +207,8 @@ func TestDocumentHasEveryRoute(t *testing.T) {
 		"GET " + queues, "GET " + queue, "PATCH " + queue, "DELETE " + queue,
 		"POST " + queue + ":clear", "POST " + queue + ":drain", "POST " + queue + ":resume", "POST " + queue + ":redrive",
 		"POST " + batch, "GET " + batch, "GET " + batch + "/{batch_id}", "DELETE " + batch + "/{batch_id}", "POST " + batch + "/{batch_id}:seal",
-		"GET " + tenant + "/workers",
+		"GET " + tenant + "/workers", "GET " + tenant + "/limits", "PUT " + tenant + "/limits", "GET " + tenant + "/usage",
+		"GET " + tenant + "/namespaces/{namespace}/kv", "GET " + value, "DELETE " + value,
 		"PUT " + task, "GET " + task, "GET " + tenant + "/tasks", "GET " + task + ":events", "GET " + tenant + "/tasks/{task_type}:events",
 		"POST " + task + ":claim", "POST " + task + ":step", "POST " + task + ":complete", "POST " + task + ":fail", "POST " + task + ":cancel",
 		"POST " + crons, "GET " + crons, "GET " + cron, "PATCH " + cron, "DELETE " + cron, "POST " + cron + ":run",
@@ -215,6 +217,8 @@ func TestDocumentHasEveryRoute(t *testing.T) {
 		"DELETE " + tenant + "/namespaces/{namespace}/queues/{queue}/trigger",
 		"POST " + binds, "GET " + binds, "GET " + bind, "PATCH " + bind, "DELETE " + bind,
 		"GET " + safe, "PUT " + safe + "/{secret}", "GET " + safe + "/{secret}", "DELETE " + safe + "/{secret}", "POST " + tenant + "/secrets:rewrap",
+		"GET " + tenant + "/domains", "GET " + tenant + "/domains/{domain}", "PUT " + tenant + "/domains/{domain}", "DELETE " + tenant + "/domains/{domain}",
+		"POST " + tenant + "/domains/{domain}:verify",
 		"GET " + tenant + "/installs", "PUT " + inst, "GET " + inst, "DELETE " + inst,
 		"GET " + docs + "/get", "POST " + docs + "/put", "POST " + docs + "/list", "POST " + docs + "/delete",
 		"POST " + docs + "/bulkPut", "POST " + docs + "/transact",

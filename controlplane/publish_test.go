@@ -46,3 +46,43 @@ func TestFromNothingToAnInvokedFunction(t *testing.T) {
 		t.Errorf("web answered %d %s, want status 200, body {\"ok\":true} and X-Cs-Activation-Id %v", a.status, a.body, activationID)
 	}
 }
+
+// A version must not send its outcomes to a function that refuses its publisher. A destination
+// that does not exist yet is judged when an outcome is sent.
+func TestPublishAsksForTheRolesOfDestinations(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	h.create(t)
+	h.engine.authorize = func(inv *api.Invocation) error {
+		switch {
+		case !inv.Destination || inv.Principal.Sub == "" || inv.Tenant != h.tenant || inv.Namespace != "payments":
+			t.Errorf("Authorize(%+v), want a destination of the tenant and the publisher", inv)
+		case inv.Function == "missing":
+			return api.Errorf(api.CodeFunctionNotFound, "there is none")
+		case inv.Function == "down":
+			return api.Errorf(api.CodeStoreUnavailable, "the store is down")
+		case inv.Function == "closed" && inv.Ref == (api.Ref{Alias: "prod"}):
+			return api.Errorf(api.CodeAuthzDenied, "for other roles")
+		}
+		return nil
+	}
+	for _, tc := range []struct {
+		config string
+		status int
+		code   api.Code
+	}{
+		{`{"on_success":{"function":"closed"}}`, http.StatusForbidden, api.CodeAuthzDenied},
+		{`{"on_failure":{"function":"closed","alias":"prod"}}`, http.StatusForbidden, api.CodeAuthzDenied},
+		{`{"on_failure":{"function":"down"}}`, http.StatusServiceUnavailable, api.CodeStoreUnavailable},
+		{`{"on_success":{"function":"missing"}}`, http.StatusCreated, ""},
+		{`{"on_success":{"function":"closed","version":7},"on_failure":{"queue":"closed"}}`, http.StatusCreated, ""},
+	} {
+		draft := h.upload(t, "export default () => "+tc.config)
+		a := h.call(t, "POST", h.fn("/versions"), `{"draft_id":"`+draft.DraftID+`","config":`+tc.config+`}`)
+		if tc.code != "" {
+			a.refused(t, tc.status, tc.code)
+		} else if a.status != tc.status {
+			t.Errorf("publish with %s = %d %s, want %d", tc.config, a.status, a.body, tc.status)
+		}
+	}
+}

@@ -10,12 +10,14 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/bundle"
+	"github.com/codesous/sous/controlplane"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/storagetest"
 )
@@ -90,7 +92,7 @@ func TestPublishMergesTheConfig(t *testing.T) {
 	h.deploy(t, "x", `{"timeout_ms":7,"env":{"A":"b"}}`)
 	v := ok[api.Version](t, h.call(t, "GET", h.fn("/versions/1"), ""), 200)
 	want := api.VersionConfig{
-		Entry: "function.js", Handler: "default", TimeoutMS: 7, MemoryMB: api.DefaultMemoryMB, MaxConcurrency: 10, Isolation: api.IsolationInstance, Env: map[string]string{"A": "b"},
+		Entry: "function.js", Handler: "default", TimeoutMS: 7, CPUMS: api.DefaultCPUMS, MemoryMB: api.DefaultMemoryMB, MaxConcurrency: 10, Isolation: api.IsolationInstance, Env: map[string]string{"A": "b"},
 	}
 	if diff := cmp.Diff(want, v.Config); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -312,5 +314,35 @@ func TestLimitsAreListed(t *testing.T) {
 	}](t, h.call(t, "GET", "/v1/limits", ""), 200)
 	if limits.Version.TimeoutMS.Max != 900000 || limits.Version.TimeoutMS.Default != 3000 || limits.Request.EventBytes != 6<<20 {
 		t.Errorf("got limits %+v, want timeout_ms max 900000 and default 3000, and event_bytes %d", limits, 6<<20)
+	}
+}
+
+// TestLimitsHaveTheSettings: the retention is what the server is set to, and for a key of one
+// tenant that of the tenant.
+func TestLimitsHaveTheSettings(t *testing.T) {
+	t.Parallel()
+	retention := func(a answer) (got [5]int64) {
+		l := ok[controlplane.Limits](t, a, 200)
+		return [5]int64{l.Activation.TTLMS, l.Version.RecordMS.Default, l.Job.RetentionMS, l.Queue.RetentionMS.Default, l.Queue.RetentionMS.Max}
+	}
+	want := [5]int64{api.ActivationTTLMS, api.ActivationTTLMS, api.JobRetentionMS, api.JobRetentionMS, api.MaxRetentionMS}
+	if got := retention(start(t).call(t, "GET", "/v1/limits", "")); got != want {
+		t.Errorf("without settings: got %d, want the defaults %d", got, want)
+	}
+	keep := func(hours time.Duration) storage.Retention {
+		return storage.Retention{Default: hours * time.Hour, Tenants: map[string]time.Duration{"t_acme01": 10 * hours * time.Hour}}
+	}
+	store := storagetest.Open(t, storage.Config{Embedded: storagetest.Embedded(t, t.TempDir()), Activations: keep(2)})
+	k := startKeyed(t, store, func(cfg *controlplane.Config) { cfg.JobRetention = keep(3) })
+	const hour = int64(time.Hour / time.Millisecond)
+	for tenant, want := range map[string][5]int64{
+		api.AllTenants: {2 * hour, 2 * hour, 3 * hour, 3 * hour, api.MaxRetentionMS},
+		"t_other1":     {2 * hour, 2 * hour, 3 * hour, 3 * hour, api.MaxRetentionMS},
+		"t_acme01":     {20 * hour, 20 * hour, 30 * hour, 30 * hour, api.MaxRetentionMS},
+	} {
+		secret, _ := k.key(t, api.RoleAdmin, ofTenant(tenant))
+		if got := retention(k.as(t, secret, "GET", "/v1/limits", "")); got != want {
+			t.Errorf("with a key of tenant %s: got %d, want %d", tenant, got, want)
+		}
 	}
 }

@@ -8,6 +8,7 @@
 //	triggers   schedules and Cadence worker bindings
 //	documents  the document storage, in its own dialect of errors
 //	tenancy    tenants, namespaces, API keys, secrets, the audit
+//	domains    custom domains
 //	web        the HTTP endpoints of functions, past the router
 //	docsite    the documentation
 //
@@ -25,6 +26,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/netip"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -32,9 +36,12 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/domain"
 	"github.com/codesous/sous/controlplane/access"
+	"github.com/codesous/sous/controlplane/admission"
 	"github.com/codesous/sous/controlplane/docsite"
 	documentsapi "github.com/codesous/sous/controlplane/documents"
+	domainsapi "github.com/codesous/sous/controlplane/domains"
 	"github.com/codesous/sous/controlplane/functions"
 	"github.com/codesous/sous/controlplane/jobs"
 	"github.com/codesous/sous/controlplane/rest"
@@ -48,6 +55,8 @@ import (
 	"github.com/codesous/sous/storage"
 	storeaccess "github.com/codesous/sous/storage/access"
 	"github.com/codesous/sous/storage/documents"
+	"github.com/codesous/sous/storage/domains"
+	"github.com/codesous/sous/storage/quotas"
 	"github.com/codesous/sous/storage/secrets"
 )
 
@@ -87,17 +96,32 @@ type Config struct {
 	AnswerTimeout time.Duration
 	// MaxWaits limits the fetches of jobs, the followed logs and the followed feeds of
 	// documents that wait at the same time on this replica. One tenant may have at most half
-	// of them (default rest.DefaultWaits).
+	// of them (default admission.DefaultWaits).
 	MaxWaits int
+	// BodyBudget bounds the bytes of request bodies and answers in memory (default
+	// admission.MinBudget).
+	BodyBudget int64
+	// MaxWorking bounds the requests in which the platform is at work (default
+	// admission.DefaultLimit). Under overload the limit is less.
+	MaxWorking int
+	// Proxies are the addresses of the proxies whose X-Forwarded-For is believed (default:
+	// none).
+	Proxies []netip.Prefix
 	// Schedules keeps the schedules (default: a service over the server's store and
 	// queue, whose manual runs are not counted in metrics).
 	Schedules triggers.Schedules
 	// Secrets keeps the secrets (default: those of the server's store, without an
 	// encryption key, so that none can be written).
 	Secrets *secrets.Secrets
+	// Quotas keeps the quotas of tenants (default: one over the server's store with the default
+	// limits, which does not limit the store).
+	Quotas *quotas.Keeper
 	// Documents is the document store (default: one over the server's store with the
 	// default quotas, whose operations are not counted in metrics).
 	Documents *documents.Service
+	// JobRetention is how long the queue keeps ended jobs, for the list of limits (default
+	// api.JobRetentionMS).
+	JobRetention storage.Retention
 	// StorageToken is the token that runners send to the internal endpoint of the
 	// document store, of at least MinStorageToken bytes (default: the endpoint answers
 	// 404).
@@ -105,6 +129,17 @@ type Config struct {
 	// ShowErrors has the endpoints of functions answer with the messages of their errors.
 	// They are for the function's owner: only a server for development may show them.
 	ShowErrors bool
+	// FunctionDomain is the domain below which each function has a host of its own; "" for none.
+	FunctionDomain string
+	// DomainResolver looks up the records of custom domains (default: the DNS servers of this
+	// machine).
+	DomainResolver domainsapi.Resolver
+	// ReservedDomains are domains of the operator. Neither they nor names below them, nor those of
+	// FunctionDomain, can be custom domains.
+	ReservedDomains []string
+	// Unconfined serves functions without the protection from each other that browsers need.
+	// It is for a server that no browser can reach.
+	Unconfined bool
 }
 
 // Server answers the platform's HTTP requests. It is safe for concurrent use. Its life is
@@ -113,7 +148,9 @@ type Server struct {
 	store *storage.Store
 	auth  *access.Authenticator
 	rest  *rest.Server
-	end   context.CancelFunc // ends the subscription to the store's notices
+	life  context.Context    //nolint:containedctx // of the background work, until Close
+	end   context.CancelFunc // ends life
+	loops sync.WaitGroup     // the background work
 }
 
 // withDefaults sets the defaults that need nothing but the store. Those of Schedules and
@@ -137,6 +174,9 @@ func (cfg Config) withDefaults(store *storage.Store) Config {
 	if cfg.Secrets == nil {
 		cfg.Secrets = secrets.New(store, nil)
 	}
+	if cfg.DomainResolver == nil {
+		cfg.DomainResolver = domainsapi.NewResolver("")
+	}
 	return cfg
 }
 
@@ -157,12 +197,19 @@ func New(ctx context.Context, store *storage.Store, engine Engine, broker *queue
 		return nil, fmt.Errorf("controlplane: %w", err)
 	}
 	endpoints, err := s.endpoints(ctx, engine, broker, &cfg)
+	var hosts *domains.Index
+	if err == nil {
+		hosts, err = s.openDomains(ctx, &cfg)
+	}
 	if err == nil {
 		s.rest, err = rest.NewServer(rest.Config{
 			Auth: s.auth, Audit: storeaccess.NewAudit(store), Logger: cfg.Logger, Clock: cfg.Clock,
 			Metrics: cfg.Metrics, Tracer: cfg.Tracer, Version: cfg.Version,
 			KeepAlive: cfg.KeepAlive, AnswerTimeout: cfg.AnswerTimeout, RunnerToken: cfg.StorageToken,
-			Direct: web.New(storage.NewVersions(store), engine, s.auth, web.Config{Logger: cfg.Logger, ShowErrors: cfg.ShowErrors}).Direct(),
+			BodyBudget: cfg.BodyBudget, MaxWorking: cfg.MaxWorking, Proxies: cfg.Proxies,
+			Direct: web.New(storage.NewVersions(store), engine, s.auth, web.Config{
+				Logger: cfg.Logger, ShowErrors: cfg.ShowErrors, FunctionDomain: cfg.FunctionDomain, Domains: hosts, Unconfined: cfg.Unconfined,
+			}).Direct(),
 		}, endpoints)
 	}
 	if err != nil {
@@ -187,14 +234,21 @@ func (s *Server) endpoints(ctx context.Context, engine Engine, broker *queue.Bro
 	if err != nil {
 		return nil, err
 	}
-	waits := rest.NewWaits(cfg.MaxWaits)
+	if cfg.Quotas == nil {
+		cfg.Quotas, err = quotas.New(ctx, s.store, quotas.Config{})
+		if err != nil {
+			return nil, err
+		}
+	}
+	waits := admission.NewWaits(cfg.MaxWaits)
 	all := s.serviceEndpoints(cfg)
 	for _, resource := range []interface{ Endpoints() []rest.Endpoint }{
 		functions.New(s.store, engine, cfg.Clock, cfg.FollowInterval, waits),
 		jobs.New(broker, taskService, engine, waits, cfg.Logger),
 		documentsapi.New(documentService, waits),
-		tenancy.New(s.store, cfg.Secrets, s.auth, cfg.Clock),
+		tenancy.New(s.store, cfg.Quotas, cfg.Secrets, s.auth, cfg.Clock),
 		triggers.New(s.store, schedules, engine, cfg.Clock),
+		domainsapi.New(s.store, cfg.DomainResolver, cfg.reserved(), cfg.Clock),
 		docsite.New(docs.Pages),
 	} {
 		all = append(all, resource.Endpoints()...)
@@ -226,6 +280,31 @@ func openDocuments(ctx context.Context, store *storage.Store, cfg *Config) (*doc
 	return documents.New(ctx, store, documents.Config{Quota: documents.DefaultQuota(), Clock: cfg.Clock})
 }
 
+// reserved returns the domains that cannot be custom domains.
+func (cfg *Config) reserved() domain.Reserved {
+	return append(slices.Clone(cfg.ReservedDomains), cfg.FunctionDomain)
+}
+
+// firstRead bounds the read of the custom domains at the start.
+const firstRead = 5 * time.Second
+
+// openDomains returns the view of the custom domains, which follows the store until Close. It reads
+// them before the first request: a host that is not in the view is one of the API. A store that does
+// not answer does not prevent the start.
+func (s *Server) openDomains(ctx context.Context, cfg *Config) (*domains.Index, error) {
+	hosts := domains.NewIndex(domains.New(s.store), cfg.reserved())
+	if err := s.store.Subscribe(s.life, hosts.OnChange); err != nil {
+		return nil, err
+	}
+	bounded, cancel := context.WithTimeout(ctx, firstRead)
+	defer cancel()
+	if err := hosts.Read(bounded); err != nil {
+		cfg.Logger.Warn("reading custom domains failed; until they are read, their hosts are not served", zap.Error(err))
+	}
+	s.loops.Go(func() { hosts.Follow(s.life, cfg.Logger) })
+	return hosts, nil
+}
+
 // openAuth makes the authenticator, which receives the store's notices of revoked keys
 // until Close. The subscription must not end with ctx, which ends with New.
 func (s *Server) openAuth(ctx context.Context, cfg *Config) error {
@@ -233,12 +312,12 @@ func (s *Server) openAuth(ctx context.Context, cfg *Config) error {
 	if err != nil {
 		return err
 	}
-	life, end := context.WithCancel(context.WithoutCancel(ctx))
-	s.auth, s.end = auth, end
+	s.auth = auth
+	s.life, s.end = context.WithCancel(context.WithoutCancel(ctx))
 	if cfg.Auth == access.Off {
 		return nil
 	}
-	if err := s.store.Subscribe(life, auth.OnChange); err != nil {
+	if err := s.store.Subscribe(s.life, auth.OnChange); err != nil {
 		s.Close()
 		return err
 	}
@@ -247,7 +326,11 @@ func (s *Server) openAuth(ctx context.Context, cfg *Config) error {
 
 // Close ends the server's background work. Requests must have ended.
 func (s *Server) Close() {
+	if s.rest != nil {
+		s.rest.Close()
+	}
 	s.end()
+	s.loops.Wait()
 	s.auth.Close()
 }
 

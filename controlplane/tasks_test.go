@@ -150,8 +150,10 @@ func TestTasksOfOtherNamespacesDoNotExist(t *testing.T) {
 	k := startKeyed(t, embedded(t))
 	ours, _ := k.key(t, api.RoleWorker, inNamespace("payments"))
 	theirs, _ := k.key(t, api.RoleDeveloper, inNamespace("others"))
-	ok[api.Task](t, k.as(t, ours, "PUT", k.at(taskPath), `{"namespace":"payments"}`), 201)
-	if p := k.as(t, ours, "PUT", k.at("T/tasks/email-send/k2"), `{}`).refused(t, 403, api.CodeAuthzDenied); len(p.Errors) != 1 || p.Errors[0].Path != "namespace" {
+	whole, _ := k.key(t, api.RoleDeveloper)
+	ok[api.Task](t, k.as(t, whole, "PUT", k.at(taskPath), `{"namespace":"payments"}`), 201)
+	ok[api.Task](t, k.as(t, ours, "PUT", k.at(taskPath), `{"namespace":"payments"}`), 200) // a repeat
+	if p := k.as(t, ours, "PUT", k.at("T/tasks/email-send/payments.k2"), `{}`).refused(t, 403, api.CodeAuthzDenied); len(p.Errors) != 1 || p.Errors[0].Path != "namespace" {
 		t.Errorf("got problem %+v, want one error, with the path namespace", p)
 	}
 	k.as(t, theirs, "PUT", k.at("T/tasks/email-send/k2"), `{"namespace":"payments"}`).refused(t, 403, api.CodeAuthzDenied)
@@ -167,6 +169,24 @@ func TestTasksOfOtherNamespacesDoNotExist(t *testing.T) {
 	if page := ok[api.Page[api.Task]](t, k.as(t, ours, "GET", k.at("T/tasks"), ""), 200); len(page.Items) != 1 || page.Items[0].State != api.TaskPending {
 		t.Errorf("GET: got %+v, want 1 item and state pending of the first item", page)
 	}
+}
+
+// A key of one namespace takes only ids that begin with the namespace, so that it occupies none
+// of another, and learns nothing of those that exist.
+func TestTaskIDsOfANamespaceBeginWithIt(t *testing.T) {
+	t.Parallel()
+	k := startKeyed(t, embedded(t))
+	ours, _ := k.key(t, api.RoleDeveloper, inNamespace("payments"))
+	theirs, _ := k.key(t, api.RoleDeveloper, inNamespace("others"))
+	ok[api.Task](t, k.as(t, theirs, "PUT", k.at("T/tasks/import/others.7"), `{"namespace":"others"}`), 201)
+	ok[api.Task](t, k.as(t, ours, "PUT", k.at("T/tasks/import/payments.7"), `{"namespace":"payments"}`), 201)
+	for _, id := range []string{"7", "others.7", "others.8", "payments", "payments-7", "payment.7"} {
+		p := k.as(t, ours, "PUT", k.at("T/tasks/import/"+id), `{"namespace":"payments"}`).refused(t, 403, api.CodeAuthzDenied)
+		if len(p.Errors) != 1 || p.Errors[0].Path != "task_id" {
+			t.Errorf("creation of %s: got problem %+v, want one error, with the path task_id", id, p)
+		}
+	}
+	ok[api.Task](t, k.as(t, theirs, "PUT", k.at("T/tasks/import/others.8"), `{"namespace":"others"}`), 201)
 }
 
 // What people do to tasks is audited, what producers and workers do all the time is not.

@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/trigger"
 )
 
 func TestQueueTriggersOverHTTP(t *testing.T) {
@@ -14,18 +15,18 @@ func TestQueueTriggersOverHTTP(t *testing.T) {
 	path := h.at("N/queues/emails/trigger")
 	h.call(t, "GET", path, "").refused(t, 404, api.CodeTriggerNotFound)
 	a := h.call(t, "PUT", path, `{"function":"hello"}`)
-	made := ok[api.QueueTrigger](t, a, 201)
-	want := api.QueueTrigger{
+	made := ok[trigger.QueueTrigger](t, a, 201)
+	want := trigger.QueueTrigger{
 		Queue: "emails", Function: "hello", Alias: "prod", BatchSize: 10, Enabled: true,
 		Revision: 1, CreatedAtMS: made.CreatedAtMS, UpdatedAtMS: made.CreatedAtMS,
 	}
 	if diff := cmp.Diff(want, made); diff != "" || a.header.Get("ETag") != `"1"` {
 		t.Errorf("(-want +got):\n%s\n%v", diff, a.header)
 	}
-	if same := ok[api.QueueTrigger](t, h.call(t, "PUT", path, `{"function":"hello","batch_size":10}`), 200); same.Revision != 1 {
+	if same := ok[trigger.QueueTrigger](t, h.call(t, "PUT", path, `{"function":"hello","batch_size":10}`), 200); same.Revision != 1 {
 		t.Errorf("the same again: got revision %d, want 1", same.Revision)
 	}
-	changed := ok[api.QueueTrigger](t, h.call(t, "PUT", path, `{"function":"hello","version":1,"batch_size":100,"window_ms":300000,"concurrency":1000,"enabled":false}`, "If-Match", `"1"`), 200)
+	changed := ok[trigger.QueueTrigger](t, h.call(t, "PUT", path, `{"function":"hello","version":1,"batch_size":100,"window_ms":300000,"concurrency":1000,"enabled":false}`, "If-Match", `"1"`), 200)
 	if changed.Revision != 2 || changed.Alias != "" || changed.Version != 1 || changed.BatchSize != 100 || changed.WindowMS != 300_000 || changed.Concurrency != 1000 || changed.Enabled {
 		t.Errorf("got %+v, want all values changed at revision 2", changed)
 	}
@@ -33,13 +34,13 @@ func TestQueueTriggersOverHTTP(t *testing.T) {
 	h.call(t, "PUT", path, `{"function":"other"}`).refused(t, 409, api.CodeTriggerExists)
 	h.call(t, "PUT", h.at("N/queues/more/trigger"), `{"function":"hello"}`, "If-Match", `"1"`).refused(t, 404, api.CodeTriggerNotFound)
 
-	ok[api.QueueTrigger](t, h.call(t, "PUT", h.at("N/queues/more/trigger"), `{"function":"other"}`), 201)
-	first := ok[api.Page[api.QueueTrigger]](t, h.call(t, "GET", h.at("N/triggers")+"?limit=1", ""), 200)
-	second := ok[api.Page[api.QueueTrigger]](t, h.call(t, "GET", h.at("N/triggers")+"?limit=1&cursor="+*first.NextCursor, ""), 200)
+	ok[trigger.QueueTrigger](t, h.call(t, "PUT", h.at("N/queues/more/trigger"), `{"function":"other"}`), 201)
+	first := ok[api.Page[trigger.QueueTrigger]](t, h.call(t, "GET", h.at("N/triggers")+"?limit=1", ""), 200)
+	second := ok[api.Page[trigger.QueueTrigger]](t, h.call(t, "GET", h.at("N/triggers")+"?limit=1&cursor="+*first.NextCursor, ""), 200)
 	if len(first.Items) != 1 || len(second.Items) != 1 || first.Items[0].Queue != "emails" || second.Items[0].Queue != "more" || second.NextCursor != nil {
 		t.Errorf("got pages %+v and %+v, want emails, then more, and no third", first, second)
 	}
-	if of := ok[api.Page[api.QueueTrigger]](t, h.call(t, "GET", h.at("N/triggers")+"?function=other", ""), 200); len(of.Items) != 1 || of.Items[0].Queue != "more" {
+	if of := ok[api.Page[trigger.QueueTrigger]](t, h.call(t, "GET", h.at("N/triggers")+"?function=other", ""), 200); len(of.Items) != 1 || of.Items[0].Queue != "more" {
 		t.Errorf("got %+v of other, want the trigger of more", of.Items)
 	}
 	h.call(t, "DELETE", path, "", "If-Match", `"1"`).refused(t, 412, api.CodePreconditionFailed)

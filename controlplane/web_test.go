@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/controlplane"
 )
 
 // raw sends bytes as they are and returns the answer.
@@ -38,7 +39,7 @@ func (h *harness) raw(t *testing.T, request string) *http.Response {
 
 func TestWebEvent(t *testing.T) {
 	t.Parallel()
-	h := start(t)
+	h := start(t, func(c *controlplane.Config) { c.Unconfined = true })
 	head := "Host: localhost:8080\r\n"
 	for name, tc := range map[string]struct {
 		request string
@@ -103,7 +104,7 @@ func TestWebEvent(t *testing.T) {
 			if !inv.Early || inv.CheckResult == nil || inv.CheckResult([]byte(`{"statusCode":"x"}`)) == nil {
 				t.Error("want an invocation with Early and a check of its result")
 			}
-			inv.Early, inv.Stream, inv.CheckResult = false, false, nil
+			inv.Early, inv.Stream, inv.CheckResult, inv.Started, inv.OwnWait = false, false, nil, nil, nil
 			meta := api.Invocation{
 				Tenant: h.tenant, Namespace: "payments", Function: "hello", Ref: api.Ref{Alias: "prod"},
 				Trigger: api.Trigger{Type: "http"}, Principal: api.Principal{Sub: "local", Roles: []string{"admin"}},
@@ -188,7 +189,7 @@ func TestAnswersLeaveMarkupAlone(t *testing.T) {
 
 func TestWebResponse(t *testing.T) {
 	t.Parallel()
-	h := start(t)
+	h := start(t, func(c *controlplane.Config) { c.Unconfined = true })
 	const sent = "application/json"
 	type row struct {
 		result string

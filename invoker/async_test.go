@@ -14,8 +14,8 @@ import (
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/queue"
 	"github.com/codesous/sous/scheduler"
-	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/activations"
+	"github.com/codesous/sous/storage/kvstore"
 )
 
 // work runs the worker and the queues' maintenance until the test or stop ends them.
@@ -89,7 +89,7 @@ func (b *bench) job(id string) *api.Job {
 // kv returns the value that functions have stored under key.
 func (b *bench) kv(key string) string {
 	b.t.Helper()
-	value, _, err := storage.NewKV(b.store).Get(b.t.Context(), b.tenant, namespace, key)
+	value, _, err := kvstore.New(b.store).Get(b.t.Context(), b.tenant, namespace, key)
 	if err != nil {
 		b.t.Fatalf("Get: %v", err)
 	}
@@ -187,6 +187,49 @@ func (b *bench) told(name string) outcome {
 		b.t.Fatalf("json.Unmarshal: %v", err)
 	}
 	return o
+}
+
+// TestDestinationsAskForRoles: the list of roles of a destination applies to the caller of the
+// function that sends the outcome, as it does for cs.invoke.
+func TestDestinationsAskForRoles(t *testing.T) {
+	eachWorking(t, func(b *bench) {
+		keeper := asynchronous(1)
+		keeper.Authz = &api.Authz{InvokeHTTPRoles: []string{"role:billing"}}
+		b.publish("keeper", `export default async (event) => { await cs.kv.set("done", event.requestPayload); };`, keeper)
+		config := asynchronous(1)
+		config.OnSuccess = &api.Destination{Function: "keeper"}
+		b.publish("sender", `export default () => "forged";`, config)
+		send := func(event string, access api.Access, roles ...string) {
+			inv := b.invocation("sender", event)
+			inv.Access, inv.Principal.Roles = access, roles
+			out, err := b.engine.Enqueue(b.t.Context(), inv)
+			if err != nil {
+				b.t.Fatalf("Enqueue: %v", err)
+			}
+			b.ends(out.ActivationID)
+		}
+		ends := func(n int, want api.Status) {
+			b.eventually(fmt.Sprintf("activation %d of the destination ends", n), func() bool {
+				items := b.list("keeper")
+				return len(items) == n && items[0].Status.Terminal()
+			})
+			if got := b.list("keeper")[0]; got.Status != want {
+				b.t.Errorf("activation %d of the destination: got status %s, want %s", n, got.Status, want)
+			}
+		}
+		send(`1`, api.AccessGranted, "developer")
+		ends(1, api.StatusError)
+		if got := b.kv("done"); got != "" {
+			b.t.Errorf("the destination has run with %s, want no run for a caller without its role", got)
+		}
+		send(`2`, api.AccessGranted, "developer", "role:billing")
+		ends(2, api.StatusSuccess)
+		send(`3`, api.AccessUnrestricted)
+		ends(3, api.StatusSuccess)
+		if got := b.kv("done"); got != "3" {
+			b.t.Errorf("the destination has run with %q last, want 3", got)
+		}
+	})
 }
 
 func TestAsyncDestinations(t *testing.T) {

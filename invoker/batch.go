@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/trigger"
 	"github.com/codesous/sous/invoker/hostcall"
 	"github.com/codesous/sous/invoker/sandbox/wire"
 	"github.com/codesous/sous/storage/triggers"
@@ -19,6 +20,7 @@ import (
 // belongs to each attempt: unlike an asynchronous invocation, it is no activation of the job.
 type batch struct {
 	trigger *triggers.Found
+	ref     api.Ref // of the version that runs all jobs, however its alias moves meanwhile
 	jobs    []*leasedJob
 	lead    *leasedJob     // the one that counts as having a slot
 	more    bool           // the slot is used again, for the job that comes next
@@ -49,15 +51,15 @@ func (w *worker) serveBatch(b *batch) {
 		w.refuse(b, err)
 		return
 	}
-	inv := b.invocation()
-	w.learn(b.lead.queue, w.i.program(inv, res), &res.Version)
+	b.ref = api.Ref{Alias: t.Ref().Alias, Version: res.Version.Version}
+	w.learn(b.lead.queue, w.i.program(b.invocation(), res), &res.Version)
 	if len(b.jobs) > 1 && !slices.Contains(res.Version.Handlers, api.HandlerQueue) {
 		for k, j := range b.jobs {
 			if j.lost() {
 				w.metrics.attempts.WithLabelValues(attemptLost).Inc()
 				continue
 			}
-			w.runBatch(&batch{trigger: t, jobs: []*leasedJob{j}, lead: b.lead, more: k < len(b.jobs)-1})
+			w.runBatch(&batch{trigger: t, ref: b.ref, jobs: []*leasedJob{j}, lead: b.lead, more: k < len(b.jobs)-1})
 		}
 		return
 	}
@@ -88,12 +90,12 @@ func (b *batch) held() (ctx context.Context, stop func()) {
 // invocation returns the invocation for the trigger's function, without its event.
 func (b *batch) invocation() *api.Invocation {
 	t := b.trigger
-	source := api.QueueSource{Queue: t.Queue}
+	source := trigger.QueueSource{Queue: t.Queue}
 	for _, j := range b.jobs {
 		source.Jobs = append(source.Jobs, j.job.ID)
 	}
 	return &api.Invocation{
-		Tenant: t.Tenant, Namespace: t.Namespace, Function: t.Function, Ref: t.Ref(),
+		Tenant: t.Tenant, Namespace: t.Namespace, Function: t.Function, Ref: b.ref,
 		Trigger: api.Trigger{Type: api.TriggerQueue, Source: mustJSON(source)}, Principal: t.Principal, Access: t.Access,
 	}
 }

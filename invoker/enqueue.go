@@ -17,7 +17,8 @@ import (
 // A repeat under the same idempotency key returns the first activation and its current
 // status. Errors: CodeInvalid… for a malformed invocation, CodeBodyLimit,
 // Code…NotFound, CodeAuthnRequired and CodeAuthzDenied, CodeIdempotencyMismatch,
-// CodeQueueDraining, CodeStoreUnavailable (it may have been accepted),
+// CodeQueueDraining, CodeTenantQuota, CodeTenantRate, CodeStoreUnavailable (it may have been
+// accepted),
 // CodeShuttingDown.
 //
 // The version's timeout, memory and capabilities are not fixed by Enqueue: an attempt of an
@@ -42,6 +43,9 @@ func (i *Invoker) enqueue(ctx context.Context, inv *api.Invocation) (*api.Queued
 		return nil, i.metrics.refuse(inv, false, err)
 	}
 	if err := inv.Permit(res.Version.Config.Authz); err != nil {
+		return nil, i.metrics.refuse(inv, true, err)
+	}
+	if err := i.admit(ctx, inv.Tenant); err != nil {
 		return nil, i.metrics.refuse(inv, true, err)
 	}
 	out, err := i.accept(ctx, inv, res)
@@ -76,12 +80,13 @@ func (i *Invoker) enqueueable(inv *api.Invocation) error {
 // With an idempotency key the id is derived, and an earlier call may have got as far as the
 // record, the job, or neither. A record answers the call. A job with another fingerprint is
 // another request. A job that has ended answers the call if its record has expired, which a
-// version with a short retention allows: a new record would say that it waits. Replayed is false for the call that made the job, also if a worker wrote
-// the record first: both carry its request id.
+// version with a short retention allows: a new record would say that it waits. Replayed is
+// false for the call that made the job, also if a worker wrote the record first: both carry its
+// request id. It is false, too, for a call that writes the record of a waiting job again.
 func (i *Invoker) accept(ctx context.Context, inv *api.Invocation, res *resolution) (*api.Queued, error) {
 	id, digest := newActivationID(), ""
 	if inv.IdempotencyKey != "" {
-		id = api.DerivedActivationID(inv.Tenant, inv.Namespace, inv.Function, inv.Ref, inv.IdempotencyKey)
+		id = inv.DerivedID()
 		digest = fingerprint(inv)
 		existing, err := i.activations.Get(ctx, inv.Tenant, id)
 		if api.ErrorCode(err) != api.CodeActivationNotFound {
@@ -99,11 +104,12 @@ func (i *Invoker) accept(ctx context.Context, inv *api.Invocation, res *resoluti
 	if digest != "" && (spec.Activation == nil || spec.Activation.Fingerprint != digest) {
 		return nil, mismatch()
 	}
+	current := spec.ActivationID(id) // differs from the job's id after an operator's retry
 	if state.Terminal() {
 		// A worker may have been faster than this call: then there is a record.
-		existing, err := i.activations.Get(ctx, inv.Tenant, id)
+		existing, err := i.activations.Get(ctx, inv.Tenant, current)
 		if api.ErrorCode(err) == api.CodeActivationNotFound {
-			return &api.Queued{ActivationID: id, Status: endOf(state), Replayed: true}, nil
+			return &api.Queued{ActivationID: current, Status: endOf(state), Replayed: true}, nil
 		}
 		return answered(inv, spec, existing, digest, err)
 	}
@@ -113,7 +119,7 @@ func (i *Invoker) accept(ctx context.Context, inv *api.Invocation, res *resoluti
 	if err == nil && !created && digest != "" {
 		return answered(inv, spec, existing, digest, nil)
 	}
-	return &api.Queued{ActivationID: id, Status: api.StatusQueued}, err
+	return &api.Queued{ActivationID: current, Status: api.StatusQueued}, err
 }
 
 // answered is repeated for a call that has found or made the job. Replayed is false if the job is

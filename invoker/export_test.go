@@ -3,9 +3,29 @@ package invoker
 import (
 	"context"
 
+	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/invoker/hostcall"
 	"github.com/codesous/sous/invoker/sandbox/wire"
+	"github.com/codesous/sous/storage"
 )
+
+// WatchVersions has before called ahead of each read of a version from the store, which every
+// resolution then makes twice: none is kept.
+func (i *Invoker) WatchVersions(before func()) {
+	i.resolver.versions = &watched{i.resolver.versions, i.resolver, before}
+}
+
+type watched struct {
+	versionSource
+	r      *resolver
+	before func()
+}
+
+func (w *watched) Resolve(ctx context.Context, tenant, namespace, function string, ref api.Ref) (storage.Resolved, error) {
+	w.before()
+	defer w.r.changes.Add(1)
+	return w.versionSource.Resolve(ctx, tenant, namespace, function, ref)
+}
 
 // Overhear passes heard, at each call of name, a function that calls cs.invoke on behalf
 // of the same activation. It can be used after the activation has ended, as a late call

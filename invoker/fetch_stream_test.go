@@ -95,7 +95,7 @@ func TestFetchStreams(t *testing.T) {
 	t.Parallel()
 	config := defaults()
 	config.Capabilities.HTTP = &api.HTTPCapability{AllowHosts: []string{"127.0.0.1:*"}}
-	config.TimeoutMS = 5000
+	config.TimeoutMS = 60_000
 	b := newBench(t, storagetest.Open(t, storage.Config{URL: storagetest.Redis(t).URL}), func(c *invoker.Config) { c.EgressAllow = local })
 	for name, c := range map[string]struct {
 		source string // of a handler that gets the URL of a streamer
@@ -152,7 +152,11 @@ func TestFetchStreams(t *testing.T) {
 			t.Parallel()
 			s := newStreamer(t)
 			function := "streams" + strings.NewReplacer(" ", "", ",", "").Replace(name)
-			b.publish(function, "export default async (url) => {"+c.source+"};", config)
+			limited := config
+			if name == "killed" {
+				limited.TimeoutMS = 2000
+			}
+			b.publish(function, "export default async (url) => {"+c.source+"};", limited)
 			out := b.invoke(function, `"`+s.URL+`"`).Activation
 			got := string(out.Result)
 			if out.Error != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/codesous/sous/api/bundle"
 	"github.com/codesous/sous/invoker/sandbox"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/kvstore"
 	"github.com/codesous/sous/storage/storagetest"
 )
 
@@ -125,7 +126,9 @@ export default async (name) => { try { return { value: await cs.invoke(name.name
 // A large result arrives whole; many of them wait for room instead of failing.
 func TestInvokeLargeResults(t *testing.T) {
 	each(t, func(b *bench) {
-		b.publish("large", `export default (n) => "x".repeat(n);`, defaults())
+		slow := defaults()
+		slow.TimeoutMS = 20_000
+		b.publish("large", `export default (n) => "x".repeat(n);`, slow)
 		config := calling("large")
 		config.MemoryMB = 512
 		b.publish("caller", `export default async (n) => (await Promise.all(Array.from({ length: 6 }, () => cs.invoke("large", n)))).map((s) => s.length);`, config)
@@ -169,7 +172,7 @@ func TestInvokeInheritsDeadlineAndCancel(t *testing.T) {
 		}
 		b.eventually("the callee ends", func() bool { return b.stored(kept.ID).Status.Terminal() })
 
-		if _, err := storage.NewKV(b.store).Del(b.t.Context(), b.tenant, namespace, "began"); err != nil {
+		if _, err := kvstore.New(b.store).Del(b.t.Context(), b.tenant, namespace, "began"); err != nil {
 			b.t.Fatalf("Del: %v", err)
 		}
 		done := make(chan *api.Outcome, 1)
@@ -245,7 +248,7 @@ func TestInvokeWithoutSandboxesLeft(t *testing.T) {
 	t.Parallel()
 	storagetest.Each(t, func(t *testing.T, s *storage.Store) {
 		wait := 500 * time.Millisecond
-		b := newBenchOf(t, s, sandbox.Config{MaxProcesses: 3, Spares: -1, AcquireTimeout: wait})
+		b := newBenchOf(t, s, sandbox.Config{MaxProcesses: 3, Spares: -1, ReservePercent: -1, AcquireTimeout: wait})
 		source := caught + `export default async (to) => { if (to.length === 0) return "end"; const began = Date.now(); try { return await cs.invoke(to[0], to.slice(1)) } catch (e) { return { ...caught(e), took: Date.now() - began } } };`
 		for _, name := range []string{"aaa", "bbb", "ccc", "ddd"} {
 			b.publish(name, source, calling("*"))
@@ -379,7 +382,7 @@ func TestInvokeWhileShuttingDown(t *testing.T) {
 		_, err := b.engine.Invoke(t.Context(), b.granted("callee", "null"))
 		return api.ErrorCode(err) == api.CodeShuttingDown
 	})
-	if err := storage.NewKV(b.store).Set(t.Context(), b.tenant, namespace, "go", []byte("1"), 0); err != nil {
+	if err := kvstore.New(b.store).Set(t.Context(), b.tenant, namespace, "go", []byte("1"), 0); err != nil {
 		t.Fatalf("Set: %v", err)
 	}
 	if got := <-done; got != `success "late" <nil>` {

@@ -11,13 +11,13 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/queue"
-	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/kvstore"
 )
 
 // setKV stores what functions read under key.
 func (b *bench) setKV(key, value string) {
 	b.t.Helper()
-	if err := storage.NewKV(b.store).Set(b.t.Context(), b.tenant, namespace, key, []byte(value), 0); err != nil {
+	if err := kvstore.New(b.store).Set(b.t.Context(), b.tenant, namespace, key, []byte(value), 0); err != nil {
 		b.t.Fatalf("Set: %v", err)
 	}
 }

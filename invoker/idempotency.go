@@ -19,7 +19,7 @@ func (i *Invoker) replay(ctx context.Context, inv *api.Invocation) (*api.Outcome
 			return nil, err
 		}
 	}
-	id := api.DerivedActivationID(inv.Tenant, inv.Namespace, inv.Function, inv.Ref, inv.IdempotencyKey)
+	id := inv.DerivedID()
 	rec, err := i.activations.Get(ctx, inv.Tenant, id)
 	if err != nil {
 		if api.ErrorCode(err) == api.CodeActivationNotFound {

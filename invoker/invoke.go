@@ -12,6 +12,7 @@ import (
 	"github.com/codesous/sous/api/bundle"
 	"github.com/codesous/sous/api/sleep"
 	"github.com/codesous/sous/invoker/hostcall"
+	"github.com/codesous/sous/invoker/logsink"
 	"github.com/codesous/sous/invoker/sandbox"
 	"github.com/codesous/sous/invoker/sandbox/wire"
 	"github.com/codesous/sous/invoker/slots"
@@ -28,7 +29,7 @@ import (
 // An error means that no activation of this call reached a terminal status
 // here: CodeInvalid… for a malformed invocation, Code…NotFound for what does
 // not exist, CodeAuthnRequired and CodeAuthzDenied (see Authorize),
-// CodeConcurrencyLimit and CodeCapacityLimit (nothing ran),
+// CodeConcurrencyLimit, CodeCapacityLimit and CodeTenantRate (nothing ran),
 // CodeIdempotency… for a key in use, CodeStoreUnavailable (it may have run),
 // CodeShuttingDown. With the error comes an outcome if the function ran and its end could not
 // be recorded. When ctx ends, the function is stopped and the activation
@@ -67,6 +68,10 @@ func (i *Invoker) invoke(ctx context.Context, inv *api.Invocation) (*api.Outcome
 		return nil, i.metrics.refuse(inv, false, err)
 	}
 	if err := inv.Permit(res.Version.Config.Authz); err != nil {
+		return nil, i.metrics.refuse(inv, true, err)
+	}
+	// Only now, so that callers of functions that do not exist leave no state of their tenants.
+	if err := i.admitAnswered(ctx, inv); err != nil {
 		return nil, i.metrics.refuse(inv, true, err)
 	}
 	if err := i.checkHeld(inv, res); err != nil {
@@ -111,14 +116,14 @@ func (i *Invoker) acquireSlot(ctx context.Context, inv *api.Invocation, program 
 	if inv.WaitForSlot {
 		return i.limits.Await(ctx, program.Key, limit)
 	}
-	return i.limits.Acquire(ctx, program.Key, limit)
+	return i.limits.Acquire(ctx, program.Key, limit, inv.OwnWait)
 }
 
 // acquireSandbox takes a sandbox for program. An invocation with WaitForSlot asks
 // again while the pool is full.
 func (i *Invoker) acquireSandbox(ctx context.Context, inv *api.Invocation, program *sandbox.Program) (*sandbox.Sandbox, error) {
 	for {
-		box, err := i.pool.Acquire(ctx, program)
+		box, err := i.pool.Acquire(ctx, program, inv.OwnWait)
 		if !inv.WaitForSlot || api.ErrorCode(err) != api.CodeCapacityLimit {
 			return box, err
 		}
@@ -131,6 +136,9 @@ func (i *Invoker) acquireSandbox(ctx context.Context, inv *api.Invocation, progr
 func (i *Invoker) runnable(inv *api.Invocation) error {
 	if i.pool == nil {
 		return errNoPool()
+	}
+	if inv.Messages > 0 {
+		return nil // the worker has resolved the trigger: the ref has alias and version
 	}
 	return inv.Ref.Validate()
 }
@@ -199,6 +207,7 @@ func (i *Invoker) execute(ctx context.Context, inv *api.Invocation, res *resolut
 		}
 	}()
 	e.logs = i.logsOf(rec)
+	e.logs.Runs = runCtx
 	if !derived {
 		// The id is random: no other call can hold it, so the record can wait.
 		open := visibility.New
@@ -206,7 +215,7 @@ func (i *Invoker) execute(ctx context.Context, inv *api.Invocation, res *resolut
 			open = visibility.NewSilent
 		}
 		e.visible = open(func() error { return i.recorder.start(ctx, rec) })
-		e.logs.ready = e.visible.Visible
+		e.logs.Ready = e.visible.Visible
 	}
 	if inv.Started != nil {
 		inv.Started()
@@ -256,7 +265,7 @@ type execution struct {
 	inv     *api.Invocation
 	rec     *activations.Record
 	begin   int64
-	logs    *logSink
+	logs    *logsink.Sink
 	visible *visibility.Visibility // nil for a derived id, whose record exists
 	scope   *scope
 
@@ -347,14 +356,14 @@ func messageOf(err error) string {
 // finish records the end of the run.
 func (e *execution) finish(ctx context.Context, result sandbox.Result) (*api.Outcome, error) {
 	i := e.i
-	result.Error = e.scope.secrets.Failure(result.Error)
-	e.scope.secrets.Verdicts(result.Verdicts)
+	result = i.withoutSecrets(e.scope, result)
 	e.scope.keepSecrets(e.box)
 	e.scope.Nested.End()
 	e.release()
 
 	final, took := i.terminal(e.rec, e.begin, e.checked(result)), time.Since(e.began)
-	e.logs.fail(final.Error, final.EndMS)
+	final.EgressBytes = e.scope.EgressBytes()
+	e.logs.Fail(final.Error, final.EndMS)
 	current, err := i.recorder.finish(ctx, e.rec, final, e.logs, e.visible)
 	if err != nil {
 		i.ended(final, took, e.began.Add(took), i.traceID(ctx))
@@ -386,7 +395,7 @@ func (sc *scope) keepSecrets(box *sandbox.Sandbox) {
 }
 
 // call returns the sandbox's view of the activation, and the scope of its host calls.
-func (i *Invoker) call(inv *api.Invocation, res *resolution, rec *activations.Record, deadline time.Time, logs *logSink, box *sandbox.Sandbox) (sandbox.Call, *scope) {
+func (i *Invoker) call(inv *api.Invocation, res *resolution, rec *activations.Record, deadline time.Time, logs *logsink.Sink, box *sandbox.Sandbox) (sandbox.Call, *scope) {
 	var seen *vault.Seen
 	if box != nil {
 		seen, _ = box.Kept.(*vault.Seen)
@@ -404,7 +413,7 @@ func (i *Invoker) call(inv *api.Invocation, res *resolution, rec *activations.Re
 	if sc.secrets != nil {
 		sc.Secrets = sc.secrets
 	}
-	logs.secrets = sc.secrets
+	logs.Secrets = sc.secrets
 	head := invokeHead(inv, rec)
 	if inv.Messages > 0 {
 		handles(inv, &head, sc)
@@ -414,9 +423,10 @@ func (i *Invoker) call(inv *api.Invocation, res *resolution, rec *activations.Re
 		Event:    inv.Event,
 		Messages: inv.Messages,
 		Deadline: deadline,
+		CPULimit: sandbox.CPULimit(config),
 		Early:    inv.Early,
 		Stream:   inv.Early && inv.Stream,
-		Log:      logs.add,
+		Log:      logs.Add,
 		Host: func(ctx context.Context, name string, head, blob []byte) ([]byte, []byte, error) {
 			if i.tracer != nil {
 				return i.traceHost(ctx, &sc.Scope, name, head, blob)

@@ -5,14 +5,14 @@
 //
 // A synchronous call passes through the files in this order:
 //
-//	invoke.go      the steps, from the invocation to the outcome
-//	idempotency.go an earlier activation under the same key answers the call
-//	resolve.go     alias → version, from a cache that is at most a second old
-//	authorize.go   the roles that the version admits
-//	limits.go      a slot of the version; the sandbox itself comes from sandbox.Pool
-//	visibility.go  when the running record is written
-//	logs.go        the function's log lines, in chunks
-//	recorder.go    the running and the terminal record
+//	invoke.go          the steps, from the invocation to the outcome
+//	idempotency.go     an earlier activation under the same key answers the call
+//	resolve.go         alias → version, from a cache that is at most a second old
+//	authorize.go       the roles that the version admits
+//	invoker/slots      a slot of the version; the sandbox itself comes from sandbox.Pool
+//	invoker/visibility when the running record is written
+//	invoker/logsink    the function's log lines, in chunks
+//	recorder.go        the running and the terminal record
 //
 // An asynchronous one is accepted in enqueue.go. The worker takes its job (worker.go), runs
 // one attempt (serve.go), and settles record and job (settle.go); lease.go and
@@ -44,13 +44,16 @@ import (
 	"github.com/codesous/sous/invoker/running"
 	"github.com/codesous/sous/invoker/sandbox"
 	"github.com/codesous/sous/invoker/slots"
+	"github.com/codesous/sous/invoker/turns"
 	"github.com/codesous/sous/invoker/vault"
 	"github.com/codesous/sous/metrics"
 	"github.com/codesous/sous/queue"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/activations"
 	"github.com/codesous/sous/storage/calls"
+	"github.com/codesous/sous/storage/kvstore"
 	"github.com/codesous/sous/storage/secrets"
+	"github.com/codesous/sous/storage/triggers"
 	"github.com/codesous/sous/tracing"
 )
 
@@ -81,6 +84,8 @@ type Config struct {
 	SecretsWindow time.Duration
 	// Documents serves cs.storage (default: all operations are refused).
 	Documents hostcall.Documents
+	// Quotas admits calls and is charged with what they use (default: nothing is limited).
+	Quotas Quotas
 	// Observer sees what functions do on this replica, instead of the log's line for each
 	// activation (default: none).
 	Observer Observer
@@ -113,7 +118,9 @@ type Invoker struct {
 	recorder    *recorder
 	running     *running.Registry
 	vault       *vault.Vault
+	turns       *turns.Turns
 	observer    Observer // may be nil
+	quotas      Quotas   // may be nil
 	metrics     *engineMetrics
 	calls       *calls.Counter
 	tracer      trace.Tracer // nil for none
@@ -173,15 +180,18 @@ func New(ctx context.Context, store *storage.Store, pool *sandbox.Pool, broker *
 		tracer:      tracing.New(cfg.Tracer, "invoker"),
 		logger:      cfg.Logger,
 		observer:    cfg.Observer,
+		quotas:      cfg.Quotas,
 	}
-	i.vault = vault.New(life, store, vault.Config{Secrets: cfg.Secrets, TTL: cfg.SecretsTTL, Window: cfg.SecretsWindow, Logger: cfg.Logger})
+	i.turns = turns.ForLogs()
+	i.vault = vault.New(life, store, vault.Config{Secrets: cfg.Secrets, TTL: cfg.SecretsTTL, Window: cfg.SecretsWindow, Logger: cfg.Logger, Turns: i.turns})
 	i.host = hostcall.New(i.services(&cfg))
 	i.worker = newWorker(i, cfg.Slots)
 	err = errors.Join(
 		i.metrics.register(cfg.Metrics, res),
 		i.worker.metrics.register(cfg.Metrics, i.worker),
-		i.recorder.metrics.register(cfg.Metrics, i.recorder),
+		i.recorder.metrics.Register(cfg.Metrics, i.recorder.behind),
 		i.vault.Register(cfg.Metrics),
+		i.turns.Register(cfg.Metrics),
 		store.Subscribe(life, i.onChange))
 	if err != nil {
 		end()
@@ -193,8 +203,11 @@ func New(ctx context.Context, store *storage.Store, pool *sandbox.Pool, broker *
 // services returns what the host calls of the engine work with.
 func (i *Invoker) services(cfg *Config) hostcall.Services {
 	s := hostcall.Services{
-		KV: storage.NewKV(i.store), EgressAllow: cfg.EgressAllow, Resolver: cfg.Resolver, Engine: nestedEngine{i},
+		KV: kvstore.New(i.store), EgressAllow: cfg.EgressAllow, Resolver: cfg.Resolver, Engine: nestedEngine{i},
 		Workflows: cfg.Workflows, Documents: cfg.Documents, NowMS: i.store.NowMS,
+	}
+	if cfg.Quotas != nil {
+		s.AdmitEgress, s.Egress = cfg.Quotas.Egress, chargesEgress(cfg.Quotas)
 	}
 	if i.broker != nil { // a nil pointer would be a Queue that is not nil
 		s.Queue = i.broker
@@ -280,14 +293,14 @@ func (i *Invoker) onChange(c storage.Change) {
 	case storage.ChangeFunction:
 		i.resolver.invalidate(c.Tenant, c.Namespace, c.Function)
 	case storage.ChangeTrigger:
-		i.worker.triggers.ReadSoon()
+		i.worker.triggers.ReadSoon(triggers.Space{Tenant: c.Tenant, Namespace: c.Namespace})
 	case storage.ChangeCancel:
 		i.running.Cancel(c.Tenant, c.ActivationID)
 	case storage.ChangeSecret:
 		i.vault.Changed(c)
 	case storage.ChangeResubscribed:
 		i.resolver.invalidateAll()
-		i.worker.triggers.ReadSoon()
+		i.worker.triggers.ReadAllSoon()
 		i.vault.Changed(c)
 	}
 }

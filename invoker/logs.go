@@ -1,279 +1,37 @@
 package invoker
 
 import (
-	"context"
-	"encoding/json"
-	"slices"
-	"sync"
-	"time"
-	"unicode/utf8"
-
 	"github.com/codesous/sous/api"
-	"github.com/codesous/sous/invoker/sandbox/wire"
-	"github.com/codesous/sous/invoker/vault"
+	"github.com/codesous/sous/api/quota"
+	"github.com/codesous/sous/invoker/logsink"
+	"github.com/codesous/sous/invoker/sandbox"
 	"github.com/codesous/sous/storage/activations"
 )
 
-// logFlushDelay is how long a line waits for others before it is written: followers see it
-// by then, and a function that logs much does not write a chunk for each line.
-const logFlushDelay = 250 * time.Millisecond
-
-// logWriter stores chunks: activations.Logs. Append replaces a chunk of the same number, so
-// a write with an unknown outcome can be repeated.
-type logWriter interface {
-	Append(ctx context.Context, a *activations.Record, chunk int, ndjson []byte) error
-	Keep(ctx context.Context, a *activations.Record) error
-}
-
-// logSink gathers an activation's lines into chunks of at most LogChunkBytes and writes
-// them in order. A chunk is NDJSON, one api.LogLine a line. Chunks are numbered from 0;
-// those of a later lease of the same job begin at a higher number (see from), so that a
-// worker which lost its lease and still writes cannot overwrite them. While the function
-// runs, chunks leave in the background; drain writes the rest, and returns an error if some
-// were not written.
-//
-//	add                 appends to the open chunk; never waits
-//	64 KiB, or 250 ms   the open chunk is sealed, and flush begins
-//	flush               waits for ready, then writes the sealed chunks in order
-//	fail                adds the line of a failure, also to a log that is full
-//	only, drain         end the sink: further lines count as truncated
-//
-// A line belongs to exactly one chunk and never changes once its chunk is sealed. Sealed
-// chunks stay in memory until they are written: at most api.MaxLogBytes.
-type logSink struct {
-	writer  logWriter
-	ctx     context.Context     // bounds the background writes of one activation
-	rec     *activations.Record // as the attempt began
-	secrets *vault.Run          // must not appear in a line; nil for none
-	// ready returns when chunks may be written while the function runs; with nil they may
-	// from the beginning.
-	ready func(context.Context) error
-	// logged receives each line that is kept; with nil nothing does.
-	logged func(api.LogLine)
-
-	mu      sync.Mutex
-	open    []byte   // the chunk being filled
-	sealed  [][]byte // full chunks, in order, from number next
-	next    int      // number of sealed[0]
-	bytes   int      // of all lines
-	cut     bool     // a line was cut or dropped
-	timer   *time.Timer
-	closing bool
-	writing sync.Mutex // one writer at a time, so that chunks arrive in order
-}
-
 // logsOf returns the sink of one attempt of an activation.
-func (i *Invoker) logsOf(rec *activations.Record) *logSink {
-	s := newLogSink(i.life, i.logs, rec)
+func (i *Invoker) logsOf(rec *activations.Record) *logsink.Sink {
+	s := logsink.New(i.life, i.logs, rec)
+	s.Turns = i.turns
 	if i.observer != nil {
-		s.logged = func(line api.LogLine) { i.observer.Logged(&rec.Activation, line) }
+		s.Logged = func(line api.LogLine) { i.observer.Logged(&rec.Activation, line) }
+	}
+	if i.quotas != nil {
+		s.Admits = func() bool { return i.quotas.Records(i.life, rec.Tenant) == nil }
+		s.Charge = func(bytes int) { i.quotas.Charge(rec.Tenant, quota.RecordBytes, int64(bytes)) }
 	}
 	return s
 }
 
-// newLogSink returns the sink of one attempt of rec. ctx applies to the writes in the
-// background; it must outlive the request.
-func newLogSink(ctx context.Context, writer logWriter, rec *activations.Record) *logSink {
-	return &logSink{writer: writer, ctx: ctx, rec: rec}
-}
-
-// from makes the chunks of a later lease of the activation's job follow those of the leases
-// before it, whatever those still write: the chunks of epoch 1 begin at 0, those of epoch 2
-// at 65536. It is called before the first add.
-func (s *logSink) from(epoch int64) *logSink {
-	s.next = int(epoch-1) * chunksOfALease
-	return s
-}
-
-// chunksOfALease bounds the chunks that one attempt writes. An attempt of the longest
-// timeout, 900 s, writes at most one chunk in each logFlushDelay, 3,600, and MaxLogBytes
-// hold 16 full ones.
-const chunksOfALease = 1 << 16
-
-// discard ends the sink without writing its lines: the attempt lost its lease, or its end
-// could not be recorded, and another attempt will follow.
-func (s *logSink) discard() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.closing, s.open, s.sealed = true, nil, nil
-	if s.timer != nil {
-		s.timer.Stop()
+// withoutSecrets returns result without the secrets that the activation of sc may have read. It
+// waits for a turn of the tenant: an activation whose tenant has used up its share holds its
+// sandbox for longer.
+func (i *Invoker) withoutSecrets(sc *scope, result sandbox.Result) sandbox.Result {
+	if sc.secrets == nil || result.Error == nil && len(result.Verdicts) == 0 {
+		return result
 	}
-}
-
-// add takes one record, with secrets replaced. It never waits for the store. A line that
-// would exceed api.MaxLogBytes in total is dropped, as is a line after the end of the sink;
-// both mark the log as truncated.
-func (s *logSink) add(r wire.LogRecord) { s.put(r, api.MaxLogBytes) }
-
-// put adds a record, unless the log would have more than limit bytes.
-func (s *logSink) put(r wire.LogRecord, limit int) {
-	r.Text = s.secrets.Line(r.Text)
-	shown, line, cut := s.line(r)
-	if s.keep(line, cut, limit) && s.logged != nil {
-		s.logged(shown)
-	}
-}
-
-// keep adds an encoded line to the open chunk, and reports whether it did.
-func (s *logSink) keep(line []byte, cut bool, limit int) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.cut = s.cut || cut
-	if s.closing || s.bytes+len(line) > limit {
-		s.cut = true
-		return false
-	}
-	s.bytes += len(line)
-	if len(s.open)+len(line) > api.LogChunkBytes {
-		s.seal()
-		go s.flush()
-	}
-	s.open = append(s.open, line...)
-	if s.timer == nil {
-		s.timer = time.AfterFunc(logFlushDelay, s.flushOpen)
-	}
-	return true
-}
-
-// line encodes r as a line of NDJSON. A message that would not fit a chunk is cut, and
-// becomes a string if it was JSON; cut reports that.
-func (s *logSink) line(r wire.LogRecord) (l api.LogLine, encoded []byte, cut bool) {
-	message := json.RawMessage(r.Text)
-	if !r.JSON || !json.Valid(r.Text) {
-		message = jsonString(r.Text)
-	}
-	const room = api.LogChunkBytes - 256 // for the other fields
-	if len(message) > room {
-		text := r.Text[:min(len(r.Text), room/8)] // a byte becomes at most six
-		for len(text) > 0 && !utf8.Valid(text) && len(text) > room/8-utf8.UTFMax {
-			text = text[:len(text)-1]
-		}
-		message, cut = jsonString(text), true
-	}
-	l = api.LogLine{TSMS: r.TSMS, Level: wire.Levels[r.Level], Message: message, Attempt: s.rec.Attempt}
-	encoded, err := api.EncodeJSON(l)
-	if err != nil { // a valid message always encodes
-		return l, nil, true
-	}
-	return l, append(encoded, '\n'), cut
-}
-
-// jsonString returns text as a JSON string; invalid UTF-8 becomes U+FFFD.
-func jsonString(text []byte) json.RawMessage {
-	b, err := api.EncodeJSON(string(text))
-	if err != nil { // a string always encodes
-		return json.RawMessage(`""`)
-	}
-	return b
-}
-
-// seal closes the open chunk. The caller holds mu.
-func (s *logSink) seal() {
-	if len(s.open) > 0 {
-		s.sealed = append(s.sealed, s.open)
-		s.open = nil
-	}
-}
-
-// flushOpen writes the open chunk when its oldest line has waited for logFlushDelay. A chunk that
-// may not be written yet stays open, so that it can grow until it may.
-func (s *logSink) flushOpen() {
-	if s.ready != nil && s.ready(s.ctx) != nil {
-		return // the activation's end writes it
-	}
-	s.mu.Lock()
-	s.timer = nil
-	closing := s.closing
-	if !closing {
-		s.seal()
-	}
-	s.mu.Unlock()
-	if !closing {
-		s.flush()
-	}
-}
-
-// flush writes sealed chunks. A chunk that fails stays for the next flush or the drain:
-// writing a chunk twice is harmless.
-func (s *logSink) flush() {
-	if s.ready != nil {
-		if err := s.ready(s.ctx); err != nil {
-			return // the activation's end writes them
-		}
-	}
-	if err := s.write(s.ctx); err != nil {
-		return // drain tries again and reports
-	}
-}
-
-// write writes the sealed chunks, one after another, until none is left or one fails. It
-// takes the lock for each chunk, not for the writes, so add does not wait for the store.
-func (s *logSink) write(ctx context.Context) error {
-	s.writing.Lock()
-	defer s.writing.Unlock()
-	for {
-		s.mu.Lock()
-		if len(s.sealed) == 0 {
-			s.mu.Unlock()
-			return nil
-		}
-		chunk, number := s.sealed[0], s.next
-		s.mu.Unlock()
-		if err := s.writer.Append(ctx, s.rec, number, chunk); err != nil {
-			return err
-		}
-		s.mu.Lock()
-		if len(s.sealed) > 0 { // it was not discarded meanwhile
-			s.sealed = slices.Delete(s.sealed, 0, 1)
-		}
-		s.next++
-		s.mu.Unlock()
-	}
-}
-
-// drain ends the sink: no further line is taken, and when it returns nil, all chunks are written
-// and live as long as next, the record that is written next. It may be called again after an
-// error.
-func (s *logSink) drain(ctx context.Context, next *activations.Record) error {
-	s.close()
-	if err := s.write(ctx); err != nil {
-		return err
-	}
-	return s.writer.Keep(ctx, next)
-}
-
-// only ends the sink and returns its lines if one chunk, number 0, holds all of them; nil
-// if there are none. It writes nothing: drain may follow. ok is false if there are more
-// chunks, or one was written. recorder.finish writes the one chunk together with the
-// terminal record.
-func (s *logSink) only() (chunk []byte, ok bool) {
-	s.close()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	switch {
-	case s.next > 0 || len(s.sealed) > 1:
-		return nil, false
-	case len(s.sealed) == 0:
-		return nil, true
-	}
-	return s.sealed[0], true
-}
-
-// close takes no further line and seals the open chunk.
-func (s *logSink) close() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.closing = true
-	if s.timer != nil {
-		s.timer.Stop()
-	}
-	s.seal()
-}
-
-// truncated reports whether any line was cut or dropped.
-func (s *logSink) truncated() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.cut
+	turn := i.turns.Insist(sc.Tenant, logsink.FailurePatience)
+	defer turn.End()
+	result.Error = sc.secrets.Failure(result.Error, turn.Pause)
+	sc.secrets.Verdicts(result.Verdicts, turn.Pause)
+	return result
 }

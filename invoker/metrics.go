@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/invoker/usage"
 	"github.com/codesous/sous/metrics"
 	"github.com/codesous/sous/storage/activations"
 )
@@ -18,6 +19,7 @@ import (
 // bounded by ended and refused.
 type engineMetrics struct {
 	calls, seconds *prometheus.CounterVec
+	used           usage.Metrics
 	durations      *prometheus.HistogramVec
 	refusals       *prometheus.CounterVec
 	replays        prometheus.Counter
@@ -47,8 +49,9 @@ func (k endedKey) labels() []string {
 // key and not three label sets. durations has no names as labels and is shared by many
 // keys.
 type endedSeries struct {
-	calls, seconds prometheus.Counter
-	durations      prometheus.Observer
+	calls, seconds      prometheus.Counter
+	cpu, memory, egress prometheus.Counter
+	durations           prometheus.Observer
 }
 
 // refusedKey is the label set of an invocation that did not run.
@@ -70,6 +73,7 @@ var callSeconds = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .
 func newEngineMetrics(most int) *engineMetrics {
 	ended := []string{"tenant", "namespace", "function", "version", "trigger", "status"}
 	m := &engineMetrics{
+		used: usage.New(ended),
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: metrics.Namespace, Name: "invocations_total",
 			Help: "Invocations that ran to a terminal status.",
@@ -95,15 +99,23 @@ func newEngineMetrics(most int) *engineMetrics {
 			Help: "Invocations that run, or wait for a concurrency slot or a sandbox.",
 		}),
 	}
-	m.ended = metrics.NewSeries(most, m.openEnded, m.closeEnded, func(k endedKey) endedKey {
-		return endedKey{metrics.Other, metrics.Other, metrics.Other, 0, k.trigger, k.status}
+	m.ended = metrics.NewSeries(most, metrics.SeriesOf[endedKey, endedSeries]{
+		Open: m.openEnded, Close: m.closeEnded,
+		Tenant: func(k endedKey) string { return k.tenant },
+		Other: func(k endedKey, tenant string) endedKey {
+			return endedKey{tenant, metrics.Other, metrics.Other, 0, k.trigger, k.status}
+		},
 	})
-	m.refused = metrics.NewSeries(most, m.openRefused, m.closeRefused, otherRefused)
+	m.refused = metrics.NewSeries(most, metrics.SeriesOf[refusedKey, prometheus.Counter]{
+		Open: m.openRefused, Close: m.closeRefused,
+		Tenant: func(k refusedKey) string { return k.tenant },
+		Other:  otherRefused,
+	})
 	return m
 }
 
 func (m *engineMetrics) register(reg prometheus.Registerer, r *resolver) error {
-	return metrics.Register(reg, m.calls, m.seconds, m.durations, m.refusals, m.replays, m.inFlight,
+	return metrics.Register(reg, m.calls, m.seconds, m.used.CPU, m.used.Memory, m.used.Egress, m.durations, m.refusals, m.replays, m.inFlight,
 		metrics.NewCache("resolutions", r.cache))
 }
 
@@ -111,6 +123,9 @@ func (m *engineMetrics) openEnded(k endedKey) endedSeries {
 	return endedSeries{
 		calls:     m.calls.WithLabelValues(k.labels()...),
 		seconds:   m.seconds.WithLabelValues(k.labels()...),
+		cpu:       m.used.CPU.WithLabelValues(k.labels()...),
+		memory:    m.used.Memory.WithLabelValues(k.labels()...),
+		egress:    m.used.Egress.WithLabelValues(k.labels()...),
 		durations: m.durations.WithLabelValues(k.trigger, string(k.status)),
 	}
 }
@@ -120,6 +135,7 @@ func (m *engineMetrics) openEnded(k endedKey) endedSeries {
 func (m *engineMetrics) closeEnded(k endedKey) {
 	m.calls.DeleteLabelValues(k.labels()...)
 	m.seconds.DeleteLabelValues(k.labels()...)
+	m.used.Delete(k.labels()...)
 }
 
 func (m *engineMetrics) openRefused(k refusedKey) prometheus.Counter {
@@ -128,9 +144,9 @@ func (m *engineMetrics) openRefused(k refusedKey) prometheus.Counter {
 
 func (m *engineMetrics) closeRefused(k refusedKey) { m.refusals.DeleteLabelValues(k.labels()...) }
 
-// otherRefused returns the shared key of a refusal without the names.
-func otherRefused(k refusedKey) refusedKey {
-	return refusedKey{metrics.Other, metrics.Other, metrics.Other, k.code}
+// otherRefused returns the shared key of a refusal without the names of the function.
+func otherRefused(k refusedKey, tenant string) refusedKey {
+	return refusedKey{tenant, metrics.Other, metrics.Other, k.code}
 }
 
 // end counts an activation that ended at now and took so long, from its slot to its end.
@@ -138,6 +154,11 @@ func (m *engineMetrics) end(rec *activations.Record, took time.Duration, now tim
 	s := m.ended.Get(endedKey{rec.Tenant, rec.Namespace, rec.Function, rec.Ref.Version, rec.Trigger.Type, rec.Status}, now)
 	s.calls.Inc()
 	s.seconds.Add(took.Seconds())
+	s.cpu.Add(rec.CPUMS / 1000)
+	s.memory.Add(float64(rec.MemoryPeakBytes))
+	if rec.EgressBytes > 0 {
+		s.egress.Add(float64(rec.EgressBytes))
+	}
 	s.durations.Observe(took.Seconds())
 }
 
@@ -146,7 +167,7 @@ func (m *engineMetrics) end(rec *activations.Record, took time.Duration, now tim
 func (m *engineMetrics) refuse(inv *api.Invocation, found bool, err error) error {
 	key := refusedKey{inv.Tenant, inv.Namespace, inv.Function, refusalCode(err)}
 	if !found {
-		key = otherRefused(key)
+		key = otherRefused(key, metrics.Other)
 	}
 	m.refused.Get(key, time.Now()).Inc()
 	return err
@@ -160,35 +181,6 @@ func refusalCode(err error) api.Code {
 		return api.CodeRuntimeCancelled
 	}
 	return api.ErrorCode(err)
-}
-
-// lateMetrics count the records that are written in the background, after their caller
-// got an error.
-type lateMetrics struct {
-	retries, lost prometheus.Counter
-}
-
-func newLateMetrics() lateMetrics {
-	return lateMetrics{
-		retries: prometheus.NewCounter(prometheus.CounterOpts{
-			Namespace: metrics.Namespace, Name: "records_retries_total",
-			Help: "Retries of writes of activation records that the store did not accept.",
-		}),
-		lost: prometheus.NewCounter(prometheus.CounterOpts{
-			Namespace: metrics.Namespace, Name: "records_lost_total",
-			Help: "Activation records that were abandoned; readers find these activations lost.",
-		}),
-	}
-}
-
-func (m lateMetrics) register(reg prometheus.Registerer, r *recorder) error {
-	gauge := func(name, help string, value func(late int, lag time.Duration) float64) prometheus.Collector {
-		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: metrics.Namespace, Name: name, Help: help},
-			func() float64 { return value(r.behind(time.Now())) })
-	}
-	return metrics.Register(reg, m.retries, m.lost,
-		gauge("records_late", "Activations whose record the store has not taken yet.", func(late int, _ time.Duration) float64 { return float64(late) }),
-		gauge("records_lag_seconds", "Age of the oldest activation record that the store has not taken yet; 0 without one.", func(_ int, lag time.Duration) float64 { return lag.Seconds() }))
 }
 
 // versionText returns a version as a label and as an attribute.

@@ -23,7 +23,7 @@ func (e nestedEngine) Invoke(ctx context.Context, inv api.Invocation) (*api.Outc
 }
 
 // checkHeld refuses a call that would wait for itself: one whose callers hold all slots of
-// its version, or all processes, until the call has ended. Errors: CodeHostInvokeCycle,
+// its version, or all processes of its tenant, until the call has ended. Errors: CodeHostInvokeCycle,
 // CodeCapacityLimit.
 //
 // With max_concurrency 2, for example, a → b → a is allowed, because the first a holds one
@@ -40,8 +40,8 @@ func (i *Invoker) checkHeld(inv *api.Invocation, res *resolution) error {
 	switch {
 	case held >= limit:
 		return api.Errorf(api.CodeHostInvokeCycle, "the call would wait for itself: its callers hold all slots of the version (max_concurrency %d): %s", limit, inv.CallChain())
-	case len(inv.Callers) >= i.pool.MaxProcesses():
-		return api.Errorf(api.CodeCapacityLimit, "the call would wait for itself: its callers hold all sandboxes of this server (%d): %s", i.pool.MaxProcesses(), inv.CallChain())
+	case len(inv.Callers) >= i.pool.MaxOfTenant():
+		return api.Errorf(api.CodeCapacityLimit, "the call would wait for itself: its callers hold all sandboxes of this server that one tenant may use (%d): %s", i.pool.MaxOfTenant(), inv.CallChain())
 	}
 	return nil
 }

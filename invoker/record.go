@@ -28,7 +28,7 @@ func newRecord(inv *api.Invocation, res *resolution, beginMS, deadlineMS int64, 
 	var id, digest, claim string
 	switch {
 	case inv.IdempotencyKey != "":
-		id = api.DerivedActivationID(inv.Tenant, inv.Namespace, inv.Function, inv.Ref, inv.IdempotencyKey)
+		id = inv.DerivedID()
 		digest = fingerprint(inv)
 		claim = newActivationID()
 	case inv.ActivationID != "":
@@ -40,6 +40,7 @@ func newRecord(inv *api.Invocation, res *resolution, beginMS, deadlineMS int64, 
 		EventSHA256: digest,
 		Claim:       claim,
 		RetentionMS: res.Version.Config.RetentionMS(),
+		MemoryMB:    res.Version.Config.MemoryMB,
 		Activation: api.Activation{
 			ActivationID: id,
 			Tenant:       inv.Tenant, Namespace: inv.Namespace, Function: inv.Function,
@@ -66,6 +67,11 @@ func (i *Invoker) terminal(rec *activations.Record, beginMS int64, result sandbo
 	final.CPUMS = float64(result.CPU.Microseconds()) / 1000
 	final.MemoryPeakBytes = result.MemoryPeakBytes
 	final.StreamBytes = result.StreamBytes
+	// The result of an idempotent call answers repeats of the call, so it is stored anyway. Repeats
+	// of an asynchronous one are answered without it.
+	answers := rec.EventSHA256 != "" && rec.JobID == ""
+	final.Short = i.quotas != nil && !answers && max(len(result.Value), result.Error.Bytes()) > api.MaxInlineResultBytes &&
+		i.quotas.Records(i.life, rec.Tenant) != nil
 	final.FirstByteMS = float64(result.FirstByte.Microseconds()) / 1000
 	return &final
 }
@@ -87,7 +93,8 @@ const LogActivation = "activation"
 // or passes it to the observer. traceID is "" where the activation is not traced.
 func (i *Invoker) ended(rec *activations.Record, took time.Duration, now time.Time, traceID string) {
 	i.metrics.end(rec, took, now)
-	i.calls.Ended(&rec.Activation)
+	i.calls.Ended(&rec.Activation, rec.MemoryMB)
+	i.charge(rec, took)
 	if i.observer != nil {
 		i.observer.Ended(&rec.Activation)
 		return

@@ -9,6 +9,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/invoker/logsink"
+	"github.com/codesous/sous/invoker/usage"
 	"github.com/codesous/sous/invoker/visibility"
 	"github.com/codesous/sous/storage/activations"
 )
@@ -38,7 +40,7 @@ type recorder struct {
 	giveUp context.CancelFunc
 	late   sync.WaitGroup
 
-	metrics lateMetrics
+	metrics usage.Late
 	mu      sync.Mutex
 	pending map[*activations.Record]time.Time // late records, and since when
 }
@@ -47,7 +49,7 @@ func newRecorder(base context.Context, records *activations.Repository, logger *
 	ctx, giveUp := context.WithCancel(base)
 	return &recorder{
 		activations: records, logger: logger, base: ctx, giveUp: giveUp,
-		metrics: newLateMetrics(), pending: map[*activations.Record]time.Time{},
+		metrics: usage.NewLate(), pending: map[*activations.Record]time.Time{},
 	}
 }
 
@@ -86,19 +88,19 @@ func (r *recorder) claim(ctx context.Context, rec *activations.Record) (existing
 // If final itself stands, it is returned with its complete result, also if the stored one is
 // truncated (see activations.TruncateResult). running and final must not be changed after the
 // call: the background writes use them.
-func (r *recorder) finish(ctx context.Context, running, final *activations.Record, logs *logSink, visible *visibility.Visibility) (*activations.Record, error) {
+func (r *recorder) finish(ctx context.Context, running, final *activations.Record, logs *logsink.Sink, visible *visibility.Visibility) (*activations.Record, error) {
 	ctx = context.WithoutCancel(ctx)
 	if visible.Silent() {
 		if final.Status == api.StatusSuccess {
-			final.LogsTruncated = final.LogsTruncated || logs.truncated() // observers and callers see it
-			logs.discard()
+			final.LogsTruncated = final.LogsTruncated || logs.Truncated() // observers and callers see it
+			logs.Discard()
 			return final, nil
 		}
 		visible.Speak()
 	}
 	// A log of several chunks is written before the terminal record, so the running
 	// record has to be there first: log chunks without a record would belong to nothing.
-	chunk, one := logs.only()
+	chunk, one := logs.Only()
 	if !one {
 		_ = visible.Ensure(ctx) // end returns its error
 	}
@@ -111,7 +113,7 @@ func (r *recorder) finish(ctx context.Context, running, final *activations.Recor
 		return current, err
 	}
 	if !begun { // the short call: the record is written once, as terminal
-		final.LogsTruncated = final.LogsTruncated || logs.truncated()
+		final.LogsTruncated = final.LogsTruncated || logs.Truncated()
 		var current *activations.Record
 		var won bool
 		won, current, err = r.activations.RecordEnded(ctx, final, chunk)
@@ -130,11 +132,11 @@ func (r *recorder) finish(ctx context.Context, running, final *activations.Recor
 
 // try writes the remaining logs and then the terminal record, once, and returns the record
 // that stands: final itself if this writer won. It may be repeated after an error.
-func (r *recorder) try(ctx context.Context, final *activations.Record, logs *logSink) (*activations.Record, error) {
-	if err := logs.drain(ctx, final); err != nil {
+func (r *recorder) try(ctx context.Context, final *activations.Record, logs *logsink.Sink) (*activations.Record, error) {
+	if err := logs.Drain(ctx, final); err != nil {
 		return nil, err
 	}
-	final.LogsTruncated = final.LogsTruncated || logs.truncated()
+	final.LogsTruncated = final.LogsTruncated || logs.Truncated()
 	won, current, err := r.activations.Finish(ctx, final, final.Attempt)
 	switch {
 	case err != nil:
@@ -147,7 +149,7 @@ func (r *recorder) try(ctx context.Context, final *activations.Record, logs *log
 
 // persist repeats the writes of an end in the background. running is nil if the running
 // record is known to be stored.
-func (r *recorder) persist(running, final *activations.Record, logs *logSink) {
+func (r *recorder) persist(running, final *activations.Record, logs *logsink.Sink) {
 	r.later(final, "an activation's end was not recorded", func(ctx context.Context) error {
 		return r.persistOnce(ctx, &running, final, logs)
 	})
@@ -168,11 +170,11 @@ func (r *recorder) later(rec *activations.Record, failed string, write func(cont
 		ctx, cancel := context.WithDeadline(r.base, until)
 		defer cancel()
 		err := tryUntil(ctx, func(ctx context.Context) error {
-			r.metrics.retries.Inc()
+			r.metrics.Retries.Inc()
 			return write(ctx)
 		})
 		if err != nil {
-			r.metrics.lost.Inc()
+			r.metrics.Lost.Inc()
 			r.logger.Error(failed, append(ids(rec), zap.Error(err))...)
 		}
 	}()
@@ -214,7 +216,7 @@ func tryUntil(ctx context.Context, write func(context.Context) error) error {
 
 // persistOnce is one try of persist. Once the running record is stored it sets *running to
 // nil, and the next try goes on to the terminal record.
-func (r *recorder) persistOnce(ctx context.Context, running **activations.Record, final *activations.Record, logs *logSink) error {
+func (r *recorder) persistOnce(ctx context.Context, running **activations.Record, final *activations.Record, logs *logsink.Sink) error {
 	if *running != nil {
 		if _, _, err := r.activations.Start(ctx, *running); err != nil {
 			return err

@@ -72,6 +72,7 @@ func (j *leasedJob) invocation() *api.Invocation {
 	}
 	if of := spec.Activation; of != nil {
 		inv.Trigger.Type, inv.Principal, inv.Access, inv.RequestID = of.Trigger.Type, of.Principal, of.Access, of.RequestID
+		inv.Destination = of.Hops > 0
 		inv.AllNamespaces = of.AllNamespaces
 	}
 	return inv
@@ -82,6 +83,9 @@ func (j *leasedJob) invocation() *api.Invocation {
 // resolved. After an error the caller holds neither slot nor sandbox.
 func (w *worker) acquire(ctx context.Context, j *leasedJob, inv *api.Invocation) (res *resolution, a attempt, err error) {
 	i := w.i
+	if err := i.admit(ctx, inv.Tenant); err != nil {
+		return nil, a, err
+	}
 	res, err = i.resolver.resolve(ctx, target{inv.Tenant, inv.Namespace, inv.Function, inv.Ref})
 	if err != nil {
 		return nil, a, err
@@ -91,13 +95,13 @@ func (w *worker) acquire(ctx context.Context, j *leasedJob, inv *api.Invocation)
 	}
 	program := i.program(inv, res)
 	w.learn(j.queue, program, &res.Version)
-	release, err := i.limits.Acquire(ctx, program.Key, res.Version.Config.MaxConcurrency)
+	release, err := i.limits.Acquire(ctx, program.Key, res.Version.Config.MaxConcurrency, nil)
 	if err != nil {
 		return res, a, err
 	}
 	w.slotTaken(j)
 	began := time.Now()
-	box, err := i.pool.Acquire(ctx, program)
+	box, err := i.pool.Acquire(ctx, program, nil)
 	switch {
 	case api.ErrorCode(err) == api.CodeValidationSource:
 		return res, unusable(err, began, release), nil
@@ -111,7 +115,7 @@ func (w *worker) acquire(ctx context.Context, j *leasedJob, inv *api.Invocation)
 // postpones reports whether err is temporary, so that the job is tried again later.
 func postpones(err error) bool {
 	switch api.ErrorCode(err) {
-	case api.CodeConcurrencyLimit, api.CodeCapacityLimit, api.CodeStoreUnavailable, api.CodeShuttingDown:
+	case api.CodeConcurrencyLimit, api.CodeCapacityLimit, api.CodeTenantRate, api.CodeStoreUnavailable, api.CodeShuttingDown:
 		return true
 	}
 	return false
@@ -165,9 +169,10 @@ func (w *worker) run(ctx context.Context, j *leasedJob, inv *api.Invocation, res
 	if rec.Attempt == 1 {
 		w.metrics.wait.Observe(float64(max(0, begin-j.job.CreatedAtMS)) / 1000)
 	}
-	logs := i.logsOf(rec).from(j.job.LeaseEpoch)
-	result := sandbox.Result{Status: api.StatusCancelled}
+	logs := i.logsOf(rec).From(j.job.LeaseEpoch)
+	result, egress := sandbox.Result{Status: api.StatusCancelled}, int64(0)
 	running, end := i.traceRun(ctx, inv)
+	logs.Runs = running
 	if ctx.Err() == nil {
 		var call sandbox.Call
 		sc := &scope{}
@@ -176,21 +181,23 @@ func (w *worker) run(ctx context.Context, j *leasedJob, inv *api.Invocation, res
 			w.join(j, &call, &sc.Scope)
 		}
 		result = a.run(running, call)
-		result.Error = sc.secrets.Failure(result.Error)
+		result = i.withoutSecrets(sc, result)
 		sc.keepSecrets(a.box)
 		sc.Nested.End()
+		egress = sc.EgressBytes()
 	}
 	a.release()
 	w.releaseSlot(j)
 	final, took := i.terminal(rec, begin, result), time.Since(a.began)
+	final.EgressBytes = egress
 	end(final)
 	w.flushUpdate(j)
 	if j.lost() {
-		logs.discard()
+		logs.Discard()
 		w.metrics.attempts.WithLabelValues(attemptLost).Inc()
 		return
 	}
-	logs.fail(final.Error, final.EndMS)
+	logs.Fail(final.Error, final.EndMS)
 	w.settle(j, &ending{
 		rec: rec, final: final, logs: logs, last: a.final || result.NoRetry || j.last(i.store.NowMS()),
 		retryAfter: result.RetryAfterMS, took: took, at: a.began.Add(took), traceID: i.traceID(ctx),
@@ -206,7 +213,7 @@ func (j *leasedJob) attempt(res *resolution, now time.Time, cold bool) (*activat
 	rec.InQueue(j.queue.Queue, j.job.Attempt)
 	deadline := now
 	if res != nil {
-		rec.Ref.Version, rec.RetentionMS = res.Version.Version, res.Version.Config.RetentionMS()
+		rec.Ref.Version, rec.RetentionMS, rec.MemoryMB = res.Version.Version, res.Version.Config.RetentionMS(), res.Version.Config.MemoryMB
 		deadline = now.Add(time.Duration(res.Version.Config.TimeoutMS) * time.Millisecond)
 	}
 	rec.DeadlineMS = deadline.UnixMilli()

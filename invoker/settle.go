@@ -7,6 +7,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/invoker/logsink"
 	"github.com/codesous/sous/storage/activations"
 	"github.com/codesous/sous/tracing"
 )
@@ -15,7 +16,7 @@ import (
 // the record as the attempt began, final as it would end; a retry stores neither as it is.
 type ending struct {
 	rec, final *activations.Record
-	logs       *logSink
+	logs       *logsink.Sink
 	last       bool   // no attempt follows a failure
 	retryAfter *int64 // the delay in milliseconds that the function asked for; nil for none
 	took       time.Duration
@@ -64,7 +65,7 @@ func (w *worker) finish(j *leasedJob, e *ending) {
 		return err
 	})
 	if err != nil {
-		e.logs.discard()
+		e.logs.Discard()
 		return
 	}
 	if current == e.final {
@@ -109,15 +110,15 @@ func (w *worker) giveBack(j *leasedJob, e *ending) {
 // because the store did not answer.
 func (w *worker) requeue(j *leasedJob, e *ending, queued *activations.Record) (current *activations.Record, ok bool) {
 	err := w.retryWrite(j, func(ctx context.Context) (err error) {
-		if err := e.logs.drain(ctx, queued); err != nil {
+		if err := e.logs.Drain(ctx, queued); err != nil {
 			return err
 		}
-		queued.LogsTruncated = queued.LogsTruncated || e.logs.truncated()
+		queued.LogsTruncated = queued.LogsTruncated || e.logs.Truncated()
 		ok, current, err = w.i.activations.Attempt(ctx, queued, e.rec.Attempt)
 		return err
 	})
 	if err != nil {
-		e.logs.discard()
+		e.logs.Discard()
 		return nil, false
 	}
 	return current, ok

@@ -7,7 +7,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/trigger"
 	"github.com/codesous/sous/queue"
 	"github.com/codesous/sous/storage/triggers"
 )
@@ -19,13 +19,16 @@ const (
 	countShare = 20
 	// leasedMost bounds the jobs that a replica holds: their leases are renewed in time.
 	leasedMost = 4096
+	// polledMost bounds the triggered queues of a tenant that one poll asks for work. Notices are
+	// what leads to the others; the next polls ask for them.
+	polledMost = 100
 	// slotPoll is how often a trigger whose slots are taken is visited again.
 	slotPoll = time.Second
 )
 
 // visitTriggered takes jobs of a queue with a trigger, for up to room activations. The results
 // are those of visit.
-func (w *worker) visitTriggered(ctx context.Context, running *sync.WaitGroup, q queue.FunctionQueue, room int) (took bool, after time.Duration, err error) {
+func (w *worker) visitTriggered(ctx context.Context, running *sync.WaitGroup, q queue.FunctionQueue, room int) (more bool, after time.Duration, err error) {
 	t := w.triggers.Of(triggers.Queue(q))
 	if t == nil { // it was disabled or deleted
 		w.unmarkReady(q)
@@ -58,7 +61,7 @@ func (w *worker) visitTriggered(ctx context.Context, running *sync.WaitGroup, q 
 	w.endWindow(q)
 	w.noteTaken(q, &got)
 	var rest []*leasedJob
-	for k, jobs := range api.TriggerBatches(got.Jobs, size) {
+	for k, jobs := range trigger.Batches(got.Jobs, size) {
 		if k >= room { // payloads were too large for fewer batches
 			for i := range jobs {
 				rest = append(rest, w.take(ctx, q, jobs[i], false))
@@ -181,10 +184,10 @@ func (w *worker) noticed(q queue.FunctionQueue) {
 	}
 }
 
-// triggered returns the queues with an enabled trigger.
+// triggered returns queues with an enabled trigger, a bounded number of each tenant.
 func (w *worker) triggered() []queue.FunctionQueue {
 	var out []queue.FunctionQueue
-	for _, q := range w.triggers.Queues() {
+	for _, q := range w.triggers.Some(polledMost) {
 		out = append(out, queue.FunctionQueue(q))
 	}
 	return out

@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/trigger"
 	"github.com/codesous/sous/queue"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/storagetest"
@@ -16,7 +18,7 @@ import (
 )
 
 // trigger lets the queue mail invoke the function.
-func (b *bench) trigger(function string, n api.NewQueueTrigger) {
+func (b *bench) trigger(function string, n trigger.NewQueueTrigger) {
 	b.t.Helper()
 	n.Function = function
 	record := triggers.Record{QueueTrigger: n.Trigger("mail"), Principal: api.Principal{Sub: "owner", Roles: []string{"admin"}}, Access: api.AccessGranted}
@@ -54,7 +56,7 @@ func (b *bench) inState(state api.JobState, ids []string) {
 func (b *bench) sources(function string) (handled []string, largest int) {
 	b.t.Helper()
 	for _, a := range b.list(function) {
-		var source api.QueueSource
+		var source trigger.QueueSource
 		if err := json.Unmarshal(a.Trigger.Source, &source); err != nil || a.Trigger.Type != api.TriggerQueue || source.Queue != "mail" {
 			b.t.Errorf("got the trigger %s %s, error %v, want the queue mail", a.Trigger.Type, a.Trigger.Source, err)
 		}
@@ -82,7 +84,7 @@ func TestTriggerRunsBatches(t *testing.T) {
 		b.handlers = []string{api.HandlerQueue}
 		b.publish("mailer", queueHandler+`if (typeof m.body !== "number") throw new Error("body"); } } }`, defaults())
 		ids := b.mail("1", "2", "3", "4", "5", "6", "7")
-		b.trigger("mailer", api.NewQueueTrigger{BatchSize: 3})
+		b.trigger("mailer", trigger.NewQueueTrigger{BatchSize: 3})
 		b.inState(api.JobCompleted, ids)
 		if _, largest := b.sources("mailer"); largest != 3 {
 			b.t.Errorf("got batches of up to %d jobs, want 3", largest)
@@ -90,6 +92,45 @@ func TestTriggerRunsBatches(t *testing.T) {
 		ids = append(ids, b.mail("8")...)
 		b.inState(api.JobCompleted, ids)
 		b.sameJobs("mailer", ids)
+	})
+}
+
+// TestTriggerKeepsItsVersion: the version that decides how jobs are handled runs them, also if
+// the alias moves before it does to a version that takes one job at a time.
+func TestTriggerKeepsItsVersion(t *testing.T) {
+	each(t, func(b *bench) {
+		b.handlers = []string{api.HandlerQueue}
+		first := b.publish("mailer", queueHandler+`} } }`, defaults())
+		b.handlers = []string{api.HandlerFunction}
+		second := b.publish("mailer", `export default (event) => { if (event.messages) throw new Error("a batch") }`, defaults())
+		move := func(version int64) {
+			if _, err := storage.NewAliases(b.store).Set(context.Background(), b.tenant, namespace, "mailer", "prod", version, nil, b.store.NowMS()); err != nil {
+				t.Errorf("Set the alias to version %d: %v", version, err)
+			}
+		}
+		move(first)
+		ids := b.mail("1", "2", "3")
+		var reads atomic.Int32
+		b.engine.WatchVersions(func() {
+			j, err := b.broker.Get(context.Background(), b.tenant, ids[0])
+			// The worker has the jobs, and then resolves the trigger, in two reads.
+			if err == nil && j.State == api.JobActive && reads.Add(1) == 3 {
+				move(second)
+			}
+		})
+		b.trigger("mailer", trigger.NewQueueTrigger{BatchSize: 3})
+		b.work()
+		b.inState(api.JobCompleted, ids)
+		for _, id := range ids {
+			if j := b.job(id); j.Attempt != 1 || len(j.Errors) > 0 {
+				t.Errorf("job %s: got attempt %d, errors %+v, want it complete after one", id, j.Attempt, j.Errors)
+			}
+		}
+		for _, a := range b.list("mailer") {
+			if want := (api.Ref{Alias: "prod", Version: first}); a.Ref != want {
+				t.Errorf("got an activation of %+v, want %+v", a.Ref, want)
+			}
+		}
 	})
 }
 
@@ -102,7 +143,7 @@ func TestTriggerVerdicts(t *testing.T) {
 			if (m.body === "retry" && m.attempts === 1) m.retry({ reason: "no paper" });
 		} if (batch.messages.some((m) => m.body === "throw" && m.attempts < 3)) throw new Error("oops") } }`, defaults())
 		ids := b.mail(`"ack"`, `"retry"`, `"throw"`)
-		b.trigger("mailer", api.NewQueueTrigger{})
+		b.trigger("mailer", trigger.NewQueueTrigger{})
 		b.inState(api.JobCompleted, ids)
 		ack, retry, throw := b.job(ids[0]), b.job(ids[1]), b.job(ids[2])
 		if ack.Attempt != 1 || len(ack.Errors) != 0 {
@@ -127,7 +168,7 @@ func TestTriggerOfAFunction(t *testing.T) {
 			if (event === 3 && ctx.attempt === 1) { await cs.job.checkpoint({ page: 7 }); throw new Error("later") }
 			return { event, attempt: ctx.attempt, job: cs.job.id, queue: cs.job.queue, before: cs.job.lastCheckpoint() } }`, defaults())
 		ids := b.mail(`{"n":1}`, `"two"`, `3`)
-		b.trigger("mailer", api.NewQueueTrigger{BatchSize: 10})
+		b.trigger("mailer", trigger.NewQueueTrigger{BatchSize: 10})
 		b.inState(api.JobCompleted, ids)
 		for i, want := range []string{
 			`{"event":{"n":1},"attempt":1,"job":"` + ids[0] + `","queue":"mail"}`,
@@ -150,7 +191,7 @@ func TestTriggerWindow(t *testing.T) {
 	eachWorking(t, func(b *bench) {
 		b.handlers = []string{api.HandlerQueue}
 		b.publish("mailer", `export default { queue() {} }`, defaults())
-		b.trigger("mailer", api.NewQueueTrigger{BatchSize: 5, WindowMS: api.MaxTriggerWindowMS})
+		b.trigger("mailer", trigger.NewQueueTrigger{BatchSize: 5, WindowMS: trigger.MaxWindowMS})
 		var ids []string
 		for range 5 {
 			ids = append(ids, b.mail("1")...)
@@ -159,7 +200,7 @@ func TestTriggerWindow(t *testing.T) {
 		if _, largest := b.sources("mailer"); largest != 5 {
 			b.t.Errorf("got batches of up to %d jobs, want one of 5", largest)
 		}
-		b.trigger("mailer", api.NewQueueTrigger{BatchSize: 5, WindowMS: 300})
+		b.trigger("mailer", trigger.NewQueueTrigger{BatchSize: 5, WindowMS: 300})
 		b.inState(api.JobCompleted, b.mail("1", "2"))
 	})
 }
@@ -174,7 +215,7 @@ func TestTriggerConcurrency(t *testing.T) {
 		other.work()
 		b.handlers = []string{api.HandlerQueue}
 		b.publish("mailer", `export default { async queue() { await new Promise((f) => setTimeout(f, 20)) } }`, defaults())
-		b.trigger("mailer", api.NewQueueTrigger{BatchSize: 1, Concurrency: 1})
+		b.trigger("mailer", trigger.NewQueueTrigger{BatchSize: 1, Concurrency: 1})
 		ids := b.mail("1", "2", "3", "4", "5", "6", "7", "8")
 		b.inState(api.JobCompleted, ids)
 		runs := b.list("mailer")
@@ -198,21 +239,21 @@ func TestTriggerStops(t *testing.T) {
 	b.publish("mailer", `export default { queue() {} }`, defaults())
 	b.publish("other", `export default () => 1`, asynchronous(1))
 	off := false
-	b.trigger("mailer", api.NewQueueTrigger{})
+	b.trigger("mailer", trigger.NewQueueTrigger{})
 	b.inState(api.JobCompleted, b.mail("1"))
-	b.trigger("mailer", api.NewQueueTrigger{Enabled: &off})
+	b.trigger("mailer", trigger.NewQueueTrigger{Enabled: &off})
 	var waiting []string
 	b.eventually("a job stays pending", func() bool {
 		waiting = b.mail("2")
 		b.ends(b.enqueue("other", "1")) // the dispatcher has looked at the notices by then
 		return b.job(waiting[0]).State == api.JobPending
 	})
-	b.trigger("mailer", api.NewQueueTrigger{})
+	b.trigger("mailer", trigger.NewQueueTrigger{})
 	b.inState(api.JobCompleted, waiting)
 	if err := triggers.New(b.store).Delete(t.Context(), b.tenant, namespace, "mail", nil); err != nil {
 		t.Fatalf("Delete: %v", err)
 	}
-	b.trigger("missing", api.NewQueueTrigger{})
+	b.trigger("missing", trigger.NewQueueTrigger{})
 	var ids []string
 	b.eventually("a job is dead", func() bool { // the change is seen soon, not at once
 		ids = b.mail("3")
@@ -234,7 +275,7 @@ func TestTriggerShutdown(t *testing.T) {
 	config := defaults()
 	config.TimeoutMS = 60_000
 	b.publish("mailer", `export default { async queue() { console.log("began"); await new Promise((f) => setTimeout(f, 50_000)) } }`, config)
-	b.trigger("mailer", api.NewQueueTrigger{})
+	b.trigger("mailer", trigger.NewQueueTrigger{})
 	ids := b.mail("1", "2")
 	b.eventually("the activation runs", func() bool { return len(b.list("mailer")) == 1 })
 	ended := make(chan struct{})
@@ -259,7 +300,7 @@ func TestTriggerOfACancelledJob(t *testing.T) {
 	config := defaults()
 	config.TimeoutMS = 60_000
 	b.publish("mailer", `export default async (n) => { console.log("began"); if (n === 1) await new Promise((f) => setTimeout(f, 50_000)) }`, config)
-	b.trigger("mailer", api.NewQueueTrigger{})
+	b.trigger("mailer", trigger.NewQueueTrigger{})
 	ids := b.mail("1", "2")
 	b.eventually("the first job runs", func() bool { return len(b.list("mailer")) == 1 })
 	if _, err := b.broker.Cancel(t.Context(), b.tenant, ids[0]); err != nil {
@@ -285,7 +326,7 @@ func TestTriggerOfARateLimitedQueue(t *testing.T) {
 		if _, err := b.broker.Configure(b.t.Context(), b.tenant, namespace, "mail", change); err != nil {
 			b.t.Fatalf("Configure: %v", err)
 		}
-		b.trigger("mailer", api.NewQueueTrigger{})
+		b.trigger("mailer", trigger.NewQueueTrigger{})
 		b.inState(api.JobCompleted, b.mail("1", "2", "3", "4", "5", "6", "7", "8"))
 	})
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/codesous/sous/invoker"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/activations"
+	"github.com/codesous/sous/storage/kvstore"
 	"github.com/codesous/sous/storage/storagetest"
 )
 
@@ -51,7 +52,7 @@ func TestRecordComesBeforeTheFirstEffect(t *testing.T) {
 	if got := string(b.invoke("writer", "null").Activation.Result); got != `"written"` {
 		t.Fatalf("with the store at hand: got %s, want \"written\"", got)
 	}
-	if _, err := storage.NewKV(b.store).Del(t.Context(), b.tenant, namespace, "a:1"); err != nil {
+	if _, err := kvstore.New(b.store).Del(t.Context(), b.tenant, namespace, "a:1"); err != nil {
 		t.Fatalf("Del: %v", err)
 	}
 	proxy.mode.Store(refusing)
@@ -60,7 +61,7 @@ func TestRecordComesBeforeTheFirstEffect(t *testing.T) {
 	if api.ErrorCode(err) != api.CodeStoreUnavailable {
 		t.Errorf("without a record: got %v, want %s", err, api.CodeStoreUnavailable)
 	}
-	if value, found, err := storage.NewKV(b.store).Get(t.Context(), b.tenant, namespace, "a:1"); err != nil || found {
+	if value, found, err := kvstore.New(b.store).Get(t.Context(), b.tenant, namespace, "a:1"); err != nil || found {
 		t.Errorf("an effect without a record: got %q, %v, %v; want no value", value, found, err)
 	}
 	b.eventually("the record follows, and says what the function was told", func() bool {

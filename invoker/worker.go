@@ -1,6 +1,7 @@
 package invoker
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/sleep"
 	"github.com/codesous/sous/invoker/sandbox"
+	"github.com/codesous/sous/invoker/slots"
 	"github.com/codesous/sous/queue"
 	"github.com/codesous/sous/storage/triggers"
 )
@@ -37,6 +39,8 @@ const (
 	blockedPoll = 100 * time.Millisecond
 	// failedPoll is the wait after a call that the store did not answer.
 	failedPoll = time.Second
+	// roundTurns bounds the turns of a round. In a turn, one queue of each tenant is visited.
+	roundTurns = 16
 	// takeMost bounds the jobs that one call takes out of a queue.
 	takeMost = 256
 )
@@ -46,15 +50,15 @@ const (
 //
 // A job passes through the worker like this:
 //
-//	take          it is leased, and counts in jobs and in busy
+//	take          it is leased, and counts in jobs and in counts
 //	acquire       its function is resolved; it gets a slot (slotTaken) and a sandbox
 //	run           its attempt is recorded, run, and recorded again
-//	releaseSlot   the run has ended: busy falls, and the next job may be taken
+//	releaseSlot   the run has ended: the next job may be taken
 //	settle        the job is acknowledged, failed or put back
 //	done          its lease is renewed no more
 //
-// Settling may take long if the store does not answer, so jobs exceeds busy then; visit
-// takes no jobs beyond twice the slots.
+// Settling may take long if the store does not answer, so more jobs are held than run then;
+// slots.Jobs has the bound, and that of one tenant.
 //
 // A replica shuts down in two steps, of which the second is only for jobs that do not end
 // in time:
@@ -71,16 +75,14 @@ const (
 type worker struct {
 	i       *Invoker
 	id      string
-	slots   int
 	metrics *workerMetrics
 	wake    chan struct{} // holds a token when a queue may have work
 
 	mu     sync.Mutex
-	ready  map[queue.FunctionQueue]struct{} // may have work
+	ready  *slots.Ready[queue.FunctionQueue]
 	queues map[queue.FunctionQueue]*queueState
 	jobs   map[*leasedJob]struct{} // leased to this worker
-	busy   int                     // of those, how many have, or wait for, a slot
-	held   int                     // as jobs, but a batch counts as one
+	counts *slots.Jobs             // of these; a batch counts as one
 
 	triggers *triggers.Index
 	shared   *triggers.Slots // of triggers with a concurrency limit
@@ -88,13 +90,16 @@ type worker struct {
 
 // newWorker makes the worker of i; 0 slots stand for the default, one for each sandbox
 // process. Its id names this replica in the leases and in the list of workers.
-func newWorker(i *Invoker, slots int) *worker {
-	if slots == 0 && i.pool != nil {
-		slots = i.pool.MaxProcesses()
+func newWorker(i *Invoker, most int) *worker {
+	counts := slots.NewJobs(most, 0, 0)
+	if i.pool != nil {
+		places := i.pool.MaxProcesses()
+		counts = slots.NewJobs(cmp.Or(most, places), i.pool.MaxOfTenant(), places)
 	}
 	return &worker{
-		i: i, id: "invoker-" + uuid.NewString(), slots: slots, metrics: newWorkerMetrics(), wake: make(chan struct{}, 1),
-		ready: map[queue.FunctionQueue]struct{}{}, queues: map[queue.FunctionQueue]*queueState{}, jobs: map[*leasedJob]struct{}{},
+		i: i, id: "invoker-" + uuid.NewString(), counts: counts, metrics: newWorkerMetrics(), wake: make(chan struct{}, 1),
+		ready:  slots.NewReady(func(q queue.FunctionQueue) string { return q.Tenant }),
+		queues: map[queue.FunctionQueue]*queueState{}, jobs: map[*leasedJob]struct{}{},
 		triggers: triggers.NewIndex(triggers.New(i.store)), shared: triggers.NewSlots(triggers.New(i.store), i.store.NowMS),
 	}
 }
@@ -133,9 +138,12 @@ func (i *Invoker) LeasedJobs() int { return i.worker.leasedJobs() }
 // ready sets, which finds work whose notice was lost. A failing store is asked once a
 // second, and logged once until it answers.
 func (w *worker) dispatch(ctx context.Context, running *sync.WaitGroup) {
-	nextPoll, failing := time.Now(), false
+	nextPoll, nextPass, failing := time.Now(), time.Now(), false
 	for ctx.Err() == nil {
 		began := time.Now()
+		if w.beginPass(!began.Before(nextPass)) {
+			nextPass = began.Add(blockedPoll)
+		}
 		again, polled, err := w.round(ctx, running, !began.Before(nextPoll))
 		if polled {
 			nextPoll = time.Now().Add(readyPoll - rand.N(readyPoll/10)) // so that replicas do not ask at the same time
@@ -161,9 +169,22 @@ func (w *worker) dispatch(ctx context.Context, running *sync.WaitGroup) {
 	}
 }
 
-// round takes the jobs that find a slot. It visits the ready queues in turn until none of
-// them may have more, so that queues with much work share the slots. again is the longest
-// time until the next round; polled reports whether the ready queues were read.
+// beginPass has the ready queues that were visited wait for another visit, and reports whether it
+// did. It does so when all have been visited, and when it is due.
+func (w *worker) beginPass(due bool) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !due && w.ready.Waiting() > 0 {
+		return false
+	}
+	w.ready.Again()
+	return true
+}
+
+// round takes the jobs that find a slot. It visits the ready queues by turns of their tenants, so
+// that queues with much work share the slots, and a tenant with many queues does not delay those
+// of others. again is the longest time until the next round, 0 if queues still wait for their
+// visit; polled reports whether the ready queues were read.
 func (w *worker) round(ctx context.Context, running *sync.WaitGroup, poll bool) (again time.Duration, polled bool, err error) {
 	again = readyPoll
 	if poll {
@@ -181,26 +202,46 @@ func (w *worker) round(ctx context.Context, running *sync.WaitGroup, poll bool) 
 		}
 		w.mu.Lock()
 		for _, q := range slices.Concat(queues, pending) {
-			w.ready[q] = struct{}{}
+			w.ready.Add(q)
 		}
 		w.mu.Unlock()
 	}
-	for progress := true; progress && ctx.Err() == nil; {
-		progress = false
-		for _, q := range w.readyQueues() {
-			took, after, err := w.visit(ctx, running, q)
+	for n := 0; n < roundTurns && ctx.Err() == nil; n++ {
+		turn := w.nextTurn()
+		if len(turn) == 0 {
+			return again, poll, nil
+		}
+		for _, q := range turn {
+			more, after, err := w.visit(ctx, running, q)
 			if err != nil {
 				return again, poll, err
 			}
-			again, progress = min(again, after), progress || took
+			again = min(again, after)
+			if more {
+				w.visitAgain(q)
+			}
 		}
 	}
-	return again, poll, nil
+	return 0, poll, nil
 }
 
-// visit takes out of one queue the jobs that find a slot. took reports whether the queue
+// nextTurn returns a queue of each tenant that has one waiting for a visit.
+func (w *worker) nextTurn() []queue.FunctionQueue {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.ready.Turn()
+}
+
+// visitAgain has a queue visited again in its tenant's turn.
+func (w *worker) visitAgain(q queue.FunctionQueue) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ready.Add(q)
+}
+
+// visit takes out of one queue the jobs that find a slot. more reports whether the queue
 // may have more; after is the longest time until the next visit.
-func (w *worker) visit(ctx context.Context, running *sync.WaitGroup, q queue.FunctionQueue) (took bool, after time.Duration, err error) {
+func (w *worker) visit(ctx context.Context, running *sync.WaitGroup, q queue.FunctionQueue) (more bool, after time.Duration, err error) {
 	if wait := w.blocked(q); wait > 0 {
 		return false, wait, nil // it stays ready
 	}
@@ -233,16 +274,14 @@ func (w *worker) visit(ctx context.Context, running *sync.WaitGroup, q queue.Fun
 // markReady adds a queue to those that may have work. The broker calls it for each notice,
 // so it must not block.
 func (w *worker) markReady(q queue.FunctionQueue) {
-	w.mu.Lock()
-	w.ready[q] = struct{}{}
-	w.mu.Unlock()
+	w.visitAgain(q)
 	w.poke()
 }
 
 // unmarkReady removes a queue from those that may have work.
 func (w *worker) unmarkReady(q queue.FunctionQueue) {
 	w.mu.Lock()
-	delete(w.ready, q)
+	w.ready.Remove(q)
 	w.mu.Unlock()
 }
 
@@ -253,18 +292,6 @@ func (w *worker) poke() {
 	case w.wake <- struct{}{}:
 	default: // a token is there already
 	}
-}
-
-// readyQueues returns the queues that may have work. The order is that of a map, random, so
-// that no queue is always the last.
-func (w *worker) readyQueues() []queue.FunctionQueue {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	out := make([]queue.FunctionQueue, 0, len(w.ready))
-	for q := range w.ready {
-		out = append(out, q)
-	}
-	return out
 }
 
 // queueState is the worker's view of a queue. worker.mu guards it.
@@ -318,17 +345,17 @@ func (w *worker) room(q queue.FunctionQueue) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s := w.state(q)
-	free := min(w.slots-w.busy, 2*w.slots-w.held, takeMost)
+	free := min(w.counts.Free(q.Tenant), takeMost)
 	if !s.learned {
 		if s.active > 0 {
 			return 0
 		}
-		return max(0, min(1, free, w.i.pool.Room("", api.DefaultMemoryMB)))
+		return max(0, min(1, free, w.i.pool.Room(q.Tenant, "", api.DefaultMemoryMB)))
 	}
 	coming := s.active - s.withSlot
 	return max(0, min(free,
 		s.atOnce-w.i.limits.Used(s.key)-coming,
-		w.i.pool.Room(s.key, s.memoryMB)-coming))
+		w.i.pool.Room(q.Tenant, s.key, s.memoryMB)-coming))
 }
 
 // learn keeps the limits of the version that a queue's job runs. The first time, it begins
@@ -366,7 +393,7 @@ func (w *worker) noteTaken(q queue.FunctionQueue, got *queue.Taken) {
 	defer w.mu.Unlock()
 	s := w.state(q)
 	if got.More || got.After > 0 {
-		w.ready[q] = struct{}{}
+		w.ready.Keep(q)
 	}
 	if got.After > 0 {
 		s.notBefore = time.Now().Add(got.After)
@@ -384,8 +411,7 @@ func (w *worker) take(ctx context.Context, q queue.FunctionQueue, job api.Fetche
 	defer w.mu.Unlock()
 	w.jobs[j] = struct{}{}
 	if counts {
-		w.busy++
-		w.held++
+		w.counts.Take(q.Tenant)
 		w.state(q).active++
 	}
 	return j
@@ -412,16 +438,16 @@ func (w *worker) releaseSlot(j *leasedJob) {
 		return
 	}
 	j.released = true
-	w.busy--
+	w.counts.Release(j.queue.Tenant)
 	s := w.state(j.queue)
 	s.active--
 	if j.hasSlot {
 		s.withSlot--
 	}
-	if s.more || len(w.ready) > 0 {
-		if s.more {
-			w.ready[j.queue] = struct{}{}
-		}
+	if s.more {
+		w.ready.Add(j.queue)
+	}
+	if !w.ready.Empty() {
 		w.poke()
 	}
 }
@@ -434,7 +460,7 @@ func (w *worker) done(j *leasedJob) {
 	defer w.mu.Unlock()
 	delete(w.jobs, j)
 	if j.counts {
-		w.held--
+		w.counts.Done(j.queue.Tenant)
 	}
 }
 

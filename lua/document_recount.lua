@@ -1,22 +1,26 @@
--- Counts one more page of a namespace of documents. At the end of the walk the counts of
--- the namespace and of its tenant are corrected. A write to a document that the walk has
--- passed changes the walk's counts, so that the walk ends with the stored counts. Counts
--- that an interrupted write has added are left to the next walk.
+-- Counts one more page of a namespace of documents. At the end of the walk its schema is
+-- counted, and the counts of the namespace and of its tenant are corrected. A write to a
+-- document that the walk has passed changes the walk's counts, so that the walk ends with the
+-- stored counts. Counts that an interrupted write has added are left to the next walk.
 -- KEYS[1] cs:doc:t:i:ns:records
 -- KEYS[2] …:index
 -- KEYS[3] cs:doc:t:i:usage
 -- KEYS[4] cs:doc:t:usage
+-- KEYS[5] cs:doc:t:i:ns:schema
+-- KEYS[6] cs:doc:t:names
 -- ARGV[1] namespace
 -- ARGV[2] install
 -- ARGV[3] now in ms
 -- ARGV[4] how many records
 -- Reply: {1 at the end of the walk, else 0, records and bytes that usage had too many,
 --   entries of the index that had no record, …keys of documents that have expired}
+-- Usage has too few bytes where an earlier release has set a schema, which it did not count. It did
+-- not list the names of namespaces either.
 -- include integer.lua
 -- include append.lua
 -- include byte_order.lua
 -- include document_usage.lua
-local records_key, index_key, usage_key, tenant_usage_key = unpack(KEYS)
+local records_key, index_key, usage_key, tenant_usage_key, schema_key, names_key = unpack(KEYS)
 local namespace, install, now, limit = unpack(ARGV)
 now = tonumber(now)
 limit = tonumber(limit)
@@ -56,6 +60,11 @@ if #keys == limit then
   return {0, 0, 0, #missing, unpack(expired)}
 end
 
+local name = install .. '/' .. namespace
+if not redis.call('ZSCORE', names_key, name) then
+  redis.call('ZADD', names_key, 0, name)
+end
+bytes = bytes + redis.call('STRLEN', schema_key)
 local drift_records = tonumber(counts[1] or 0) - records
 local drift_bytes = tonumber(counts[2] or 0) - bytes
 local tenant_counts = redis.call('HMGET', tenant_usage_key, unpack(tenant_count_fields))

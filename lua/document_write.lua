@@ -12,9 +12,9 @@
 -- ARGV[2] install
 -- ARGV[3] now in ms
 -- ARGV[4] digest of the schema that the values were validated against, '' for none
--- ARGV[5] how many changes the feed keeps
--- ARGV[6 to 9] quotas, 0 for none: records and bytes of the namespace, then of the tenant
--- ARGV[10…] six for each step, whose keys differ: put | delete | check | expire; key; the
+-- ARGV[5 to 7] how many changes the feed keeps: at most, at least, and for each document
+-- ARGV[8 to 11] quotas, 0 for none: records and bytes of the namespace, then of the tenant
+-- ARGV[12…] six for each step, whose keys differ: put | delete | check | expire; key; the
 --   revision that it must have (0: no document, '' any); expires_at_ms; bytes; the
 --   record's text from expires_at_ms on. The last three are of a put.
 -- Reply: {'ok', for each step the head of its record, '' for none}
@@ -31,12 +31,12 @@
 -- include document_commit.lua
 local records_key, index_key, expiry_key, changes_key, schema_key = unpack(KEYS)
 local usage_key, tenant_usage_key, namespaces_key, expiring_key = unpack(KEYS, 6)
-local namespace, install, now_ms, schema_digest, feed_length = unpack(ARGV, 1, 5)
-local quotas = {unpack(ARGV, 6, 9)}
+local namespace, install, now_ms, schema_digest, feed_most, feed_least, feed_each = unpack(ARGV, 1, 7)
+local quotas = {unpack(ARGV, 8, 11)}
 
 local now = tonumber(now_ms)
 local keys = {}
-for first = 10, #ARGV, 6 do
+for first = 12, #ARGV, 6 do
   keys[#keys + 1] = ARGV[first + 1]
 end
 local held = redis.call('HMGET', records_key, unpack(keys))
@@ -47,7 +47,7 @@ local tenant_counts = redis.call('HMGET', tenant_usage_key, unpack(tenant_count_
 local reply = {'ok'}
 local failed = {'items'}
 for i, key in ipairs(keys) do
-  local first = 10 + 6 * (i - 1)
+  local first = 12 + 6 * (i - 1)
   local operation, _, expected, expires_at_ms, bytes, rest = unpack(ARGV, first, first + 5)
   local head, revision, created_at_ms, held_expires_at_ms, held_bytes = parse_head(held[i])
   local live = head and not expired(held_expires_at_ms, now)
@@ -89,7 +89,8 @@ local changes = {added_records, added_bytes, recounted_records, recounted_bytes,
 local of_tenant = tenant_changes(install, tenant_counts, added_records, added_bytes)
 change_counts(tenant_usage_key, tenant_count_fields, tenant_counts, of_tenant, 1)
 change_counts(usage_key, fields, counts, changes, 1)
-write_feed(changes_key, tonumber(counts[5] or 0), feed_length, now_ms)
+local kept = math.max(tonumber(feed_least), feed_each * (tonumber(counts[1] or 0) + added_records))
+write_feed(changes_key, tonumber(counts[5] or 0), integer(math.min(tonumber(feed_most), kept)), now_ms)
 write_entries(index_key, expiry_key, expiring_key, install .. '/' .. namespace)
 write_records(records_key)
 write_removals(records_key, index_key, expiry_key)

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -15,8 +16,11 @@ var epoch = time.UnixMilli(1_800_000_000_000)
 func TestSeriesAreBounded(t *testing.T) {
 	t.Parallel()
 	var closed []string
-	s := NewSeries(2, func(k string) string { return "of " + k }, func(k string) { closed = append(closed, k) },
-		func(string) string { return "other" })
+	s := NewSeries(2, SeriesOf[string, string]{
+		Open: func(k string) string { return "of " + k }, Close: func(k string) { closed = append(closed, k) },
+		Tenant: func(k string) string { return k }, // each key is a tenant's only one
+		Other:  func(_, tenant string) string { return tenant },
+	})
 	for _, step := range []struct {
 		after     time.Duration
 		key, want string
@@ -24,13 +28,13 @@ func TestSeriesAreBounded(t *testing.T) {
 	}{
 		{0, "a", "of a", nil},
 		{0, "b", "of b", nil},
-		{0, "c", "of other", nil},
+		{0, "c", "of _other", nil},
 		{59 * time.Minute, "a", "of a", nil},
-		{59 * time.Minute, "c", "of other", nil},                       // b is idle for 59 minutes
-		{60*time.Minute - time.Second, "c", "of other", nil},           // too soon to look again
-		{60 * time.Minute, "c", "of c", []string{"b"}},                 // b was touched an hour ago, a was not
-		{60 * time.Minute, "b", "of other", []string{"b"}},             // full again
-		{61*time.Minute + time.Second, "b", "of other", []string{"b"}}, // nothing is idle
+		{59 * time.Minute, "c", "of _other", nil},                       // b is idle for 59 minutes
+		{60*time.Minute - time.Second, "c", "of _other", nil},           // too soon to look again
+		{60 * time.Minute, "c", "of c", []string{"b"}},                  // b was touched an hour ago, a was not
+		{60 * time.Minute, "b", "of _other", []string{"b"}},             // full again
+		{61*time.Minute + time.Second, "b", "of _other", []string{"b"}}, // nothing is idle
 		{60*time.Minute + 2*time.Hour, "b", "of b", []string{"b", "a", "c"}},
 	} {
 		if got := s.Get(step.key, epoch.Add(step.after)); got != step.want {
@@ -47,7 +51,11 @@ func TestSeriesAreBounded(t *testing.T) {
 
 func TestSeriesAreSafeForConcurrentUse(t *testing.T) {
 	t.Parallel()
-	s := NewSeries(8, func(int) *int { return new(int) }, func(int) {}, func(int) int { return -1 })
+	s := NewSeries(8, SeriesOf[int, *int]{
+		Open: func(int) *int { return new(int) }, Close: func(int) {},
+		Tenant: func(k int) string { return strconv.Itoa(k % 3) },
+		Other:  func(int, string) int { return -1 },
+	})
 	var wg sync.WaitGroup
 	for worker := range 8 {
 		wg.Go(func() {
@@ -61,5 +69,48 @@ func TestSeriesAreSafeForConcurrentUse(t *testing.T) {
 	wg.Wait()
 	if len(s.kept) > 8 {
 		t.Errorf("%d are kept", len(s.kept))
+	}
+}
+
+// tenantKey is a key of a function, or of all others of its tenant.
+type tenantKey struct{ tenant, function string }
+
+// However many keys a tenant makes, another one has room for its own, and the tenant's
+// further keys count for the tenant.
+func TestSeriesLeaveRoomForOtherTenants(t *testing.T) {
+	t.Parallel()
+	s := NewSeries(1000, SeriesOf[tenantKey, string]{
+		Open:   func(k tenantKey) string { return k.tenant + "." + k.function },
+		Close:  func(k tenantKey) { t.Errorf("%v was closed, want it kept", k) },
+		Tenant: func(k tenantKey) string { return k.tenant },
+		Other:  func(_ tenantKey, tenant string) tenantKey { return tenantKey{tenant, Other} },
+	})
+	const each = 2000
+	for tenant, most := range []int{500, 250, 125, 63, 31} {
+		name, own := "t_"+strconv.Itoa(tenant), 0
+		for i := range each {
+			key := tenantKey{name, strconv.Itoa(i)}
+			switch got := s.Get(key, epoch); got {
+			case name + "." + key.function:
+				own++
+			case name + "." + Other:
+			default:
+				t.Fatalf("Get(%v) = %q, want a value of the tenant", key, got)
+			}
+		}
+		if own < most-1 || own > most {
+			t.Errorf("tenant %d has %d keys of its own, want about %d", tenant, own, most)
+		}
+	}
+	if got, want := s.Get(tenantKey{"t_victim", "f"}, epoch), "t_victim.f"; got != want {
+		t.Errorf("Get of a tenant with one function = %q, want %q", got, want)
+	}
+	// A tenant's key is found again, and names that belong to no tenant take no room.
+	if got, want := s.Get(tenantKey{"t_0", "3"}, epoch), "t_0.3"; got != want {
+		t.Errorf("Get = %q, want %q", got, want)
+	}
+	before := len(s.kept)
+	if got, want := s.Get(tenantKey{Other, Other}, epoch), "_other._other"; got != want || len(s.kept) != before {
+		t.Errorf("Get = %q with %d kept keys, want %q with %d", got, len(s.kept), want, before)
 	}
 }

@@ -5,13 +5,16 @@ import (
 	"fmt"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/quota"
+	"github.com/codesous/sous/api/schema"
 	"github.com/codesous/sous/queue/internal/jobstore"
 	"github.com/codesous/sous/storage"
 )
 
 // CreateBatch creates an empty batch. callback is the job to be made when all jobs of the
-// batch have ended, nil for none. Errors: CodeInvalid…, CodeQueueReserved,
-// CodeStoreUnavailable.
+// batch have ended, nil for none. That job counts from now on, since the batch may end at a time at
+// which it cannot be refused. Errors: CodeInvalid…, CodeQueueReserved, CodeTenantQuota,
+// CodeTenantRate, CodeStoreUnavailable.
 func (b *Broker) CreateBatch(ctx context.Context, tenant, namespace string, callback *api.BatchCallback) (*api.Batch, error) {
 	now := b.store.NowMS()
 	text := ""
@@ -22,7 +25,7 @@ func (b *Broker) CreateBatch(ctx context.Context, tenant, namespace string, call
 		if err := callback.NewJob.Validate(now); err != nil {
 			return nil, err
 		}
-		if err := b.checkOptions(callback.Queue, &callback.JobOptions); err != nil {
+		if err := b.checkOptions(callback.Queue, &callback.JobOptions, schema.NewBudget()); err != nil {
 			return nil, err
 		}
 		if callback.BatchID != "" || len(callback.DependsOn) > 0 {
@@ -34,11 +37,19 @@ func (b *Broker) CreateBatch(ctx context.Context, tenant, namespace string, call
 		}
 		text = string(raw)
 	}
-	if err := b.register(ctx, tenant, namespace); err != nil {
+	if err := b.admission.Register(ctx, tenant, namespace); err != nil {
 		return nil, err
 	}
+	taken := []quota.Amount{storage.One(quota.Batches)}
+	if callback != nil { // its job is not refused later
+		taken = append(taken, storage.One(quota.Jobs))
+		if err := b.admission.Bytes(ctx, tenant, len(text)); err != nil {
+			return nil, err
+		}
+	}
 	id := api.NewJobID()
-	if err := b.jobs.AddBatch(ctx, tenant, namespace, id, text); err != nil {
+	err := b.store.Taking(ctx, tenant, func() error { return b.jobs.AddBatch(ctx, tenant, namespace, id, text) }, taken...)
+	if err != nil {
 		return nil, err
 	}
 	return b.GetBatch(ctx, tenant, namespace, id)
@@ -68,6 +79,9 @@ func (b *Broker) DeleteBatch(ctx context.Context, tenant, namespace, id string) 
 	deleted, err := b.jobs.DeleteBatch(ctx, tenant, namespace, id, "")
 	if err == nil && !deleted {
 		return jobstore.BatchNotFound(id)
+	}
+	if err == nil {
+		b.store.Returned(ctx, tenant, storage.One(quota.Batches))
 	}
 	return err
 }

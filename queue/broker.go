@@ -16,7 +16,8 @@
 //	Ack              settle.go, merged; job_complete.lua or job_ack.lua
 //	Fail             settle.go decides, move.go makes the move by job_move.lua
 //	end of the job   follow.go: chain, outcome.go, batch.go, dependents
-//	MaintainDue      due.go claims a due queue, maintain.go promotes, reclaims, expires, purges
+//	MaintainDue      internal/round: turns of tenants; due.go claims a due queue; maintain.go promotes,
+//	                 reclaims, expires, purges
 //	Cancel, Hold, …  control.go for one job, queues.go for whole queues, configure.go
 //	Tick             tick.go: the job of a schedule's tick, for package scheduler
 //	NewRepairer      repairs.go and package queue/repair, for the sweeper
@@ -47,17 +48,17 @@ import (
 	"sync"
 	"time"
 
-	"github.com/maypok86/otter/v2"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/zap"
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/coalesce"
-	"github.com/codesous/sous/api/schema"
+	"github.com/codesous/sous/queue/internal/admission"
 	"github.com/codesous/sous/queue/internal/claim"
 	"github.com/codesous/sous/queue/internal/jobstore"
 	"github.com/codesous/sous/queue/internal/notify"
+	"github.com/codesous/sous/queue/internal/resultschema"
 	"github.com/codesous/sous/queue/internal/workers"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/activations"
@@ -86,7 +87,6 @@ type Config struct {
 type Broker struct {
 	store       *storage.Store
 	rdb         redis.UniversalClient
-	tenants     *storage.Tenants
 	activations *activations.Repository
 	schedules   *storage.Schedules
 	log         *zap.Logger
@@ -95,9 +95,9 @@ type Broker struct {
 	sequence    jobstore.Sequence
 	jobs        *jobstore.Store
 	claimer     *claim.Claimer
-	known       *otter.Cache[jobstore.NamespaceKey, struct{}]
+	admission   *admission.Admission
 	workers     *workers.Registry
-	schemas     *schema.Cache
+	results     *resultschema.Checker
 	notifier    *notify.Notifier
 	metrics     *brokerMetrics
 	enqueues    *coalesce.Coalescer[jobstore.Queue, []*jobstore.Entry]
@@ -108,9 +108,6 @@ type Broker struct {
 	end  context.CancelCauseFunc
 	work sync.WaitGroup
 }
-
-// knownEntries is the maximum number of namespaces that a process caches as registered.
-const knownEntries = 20_000
 
 // New returns a Broker over store, which the caller closes after the Broker. ctx applies to
 // New only; its values are retained, its end is not. New fails if store is nil or the
@@ -129,10 +126,10 @@ func New(ctx context.Context, store *storage.Store, cfg Config) (*Broker, error)
 		cfg.PollInterval = time.Second
 	}
 	b := &Broker{
-		store: store, rdb: store.Client(), tenants: storage.NewTenants(store),
+		store: store, rdb: store.Client(),
 		activations: activations.New(store), schedules: storage.NewSchedules(store), log: cfg.Logger,
 		random: cfg.Random, poll: cfg.PollInterval,
-		schemas: schema.NewCache(), alarm: duework.NewAlarm(),
+		results: resultschema.New(), alarm: duework.NewAlarm(),
 	}
 	var err1, err2, err3, err4 error
 	b.jobs, err1 = jobstore.New(store, cfg.Retention, jobstore.Notify{DueAt: b.DueAt, Wake: func(q jobstore.Queue) { b.notifier.Wake(q) }})
@@ -142,7 +139,7 @@ func New(ctx context.Context, store *storage.Store, cfg Config) (*Broker, error)
 		},
 		Expire: b.expireClaimed,
 	})
-	b.known, err3 = otter.New(&otter.Options[jobstore.NamespaceKey, struct{}]{MaximumSize: knownEntries})
+	b.admission, err3 = admission.New(store)
 	b.workers, err4 = workers.New(store)
 	if err := errors.Join(err1, err2, err3, err4); err != nil {
 		return nil, fmt.Errorf("queue: %w", err)

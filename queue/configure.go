@@ -47,7 +47,7 @@ func (c *Change) validate() error {
 // does not exist. It applies from the next claim or enqueue on, in all replicas, because
 // their scripts read it; jobs that are active finish. Errors: CodeInvalid…,
 // CodePreconditionFailed if the configuration is not c.Now, CodeStoreConflict if others keep
-// changing it, CodeStoreUnavailable.
+// changing it, CodeTenantQuota, CodeStoreUnavailable.
 func (b *Broker) Configure(ctx context.Context, tenant, namespace, queue string, c Change) (*api.Queue, error) {
 	if err := api.ValidateQueue(queue); err != nil {
 		return nil, err
@@ -55,10 +55,10 @@ func (b *Broker) Configure(ctx context.Context, tenant, namespace, queue string,
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	if err := b.register(ctx, tenant, namespace); err != nil {
+	q := jobstore.Queue{Tenant: tenant, Namespace: namespace, Name: queue}
+	if err := b.admission.Queue(ctx, q); err != nil {
 		return nil, err
 	}
-	q := jobstore.Queue{Tenant: tenant, Namespace: namespace, Name: queue}
 	if err := b.jobs.AddQueue(ctx, q); err != nil {
 		return nil, err
 	}

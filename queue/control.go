@@ -64,17 +64,22 @@ func (b *Broker) revive(r *jobstore.Record) (m *jobstore.Move, err error) {
 }
 
 // Hold keeps a job that is not active from running until Approve, and returns it. reason has
-// at most 1,024 bytes. A repeat succeeds. Errors: as of Cancel.
+// at most 1,024 bytes, and is cut to 256 beyond the quota of bytes. A repeat succeeds. Errors: as
+// of Cancel.
 func (b *Broker) Hold(ctx context.Context, tenant, id, reason string) (*api.Job, error) {
 	if len(reason) > maxHoldReason {
 		return nil, api.InvalidField("reason", "must have at most "+strconv.Itoa(maxHoldReason)+" bytes")
+	}
+	most, err := b.admission.Texts(ctx, tenant, len(reason))
+	if err != nil {
+		return nil, err
 	}
 	return b.transition(ctx, tenant, id, func(r *jobstore.Record) (*jobstore.Move, error) {
 		switch r.Run.State {
 		case api.JobHeld:
 			return nil, nil //nolint:nilnil // documented by change: there is nothing to write
 		case api.JobPending, api.JobScheduled, api.JobRetrying, api.JobWaiting:
-			return &jobstore.Move{Record: r, To: r.Run.To(api.JobHeld, b.store.NowMS()), Field: jobstore.FieldHoldReason, Value: reason}, nil
+			return &jobstore.Move{Record: r, To: r.Run.To(api.JobHeld, b.store.NowMS()), Field: jobstore.FieldHoldReason, Value: jobstore.Shorten(reason, most)}, nil
 		}
 		return nil, stateConflict(r, "held")
 	})

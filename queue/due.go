@@ -4,22 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
-	"github.com/codesous/sous/queue/internal/jobstore"
+	"github.com/codesous/sous/queue/internal/round"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/duework"
 )
 
-const (
-	// claimMS is how long a replica may take to maintain a queue that it claimed. When the
-	// replica dies, another one takes the queue over after this time. It is well above
-	// visitTime; two replicas in one queue would do no harm, but double the work.
-	claimMS = 10_000
-	// visitTime bounds the maintenance of one queue, so that a large backlog does not delay
-	// the other queues. The rest is done when the claim has expired.
-	visitTime = 2 * time.Second
-)
+// claimMS is how long a replica may take to maintain a queue that it claimed. When the
+// replica dies, another one takes the queue over after this time. It is well above
+// round.VisitTime; two replicas in one queue would do no harm, but double the work.
+const claimMS = 10_000
 
 // Counts is the result of maintenance by this process: the number of queues visited, and of jobs
 // by what was done with them. Crashed jobs are counted as reclaimed, too. Repaired counts index
@@ -41,34 +37,36 @@ func (c *Counts) Add(o Counts) {
 }
 
 // MaintainDue does the work due at now, a Unix time in milliseconds, in those queues of due,
-// members of the due sets, that no other replica has claimed. It returns what it did, and
-// the moment at which something is due next in one of them, 0 if none is known. An error in
-// one queue does not stop it, unless the store is unavailable. Members that are no queues are
-// ignored.
+// members of the due sets, that no other replica has claimed. The tenants take turns, see
+// package round; queues for which a tenant has no time left stay due. It returns what it did, and
+// the moment at which something is due next in one of the queues, 0 if none is known. An
+// error in one queue does not stop it, unless the store is unavailable. Members that are no
+// queues are ignored.
 func (b *Broker) MaintainDue(ctx context.Context, due []storage.DueMember, now int64) (total Counts, next int64, err error) {
+	var mu sync.Mutex
 	var errs []error
-	for _, m := range due {
-		q, ok := jobstore.QueueOfMember(m.Member)
-		if !ok {
-			continue
-		}
-		done, at, err := b.visit(ctx, m, q, now)
+	left := round.New(due).Run(func(q round.Queue, limit time.Duration) bool {
+		// The visits before took their time: with the old moment this claim could expire at once.
+		done, at, err := b.visit(ctx, q, limit, max(now, b.store.NowMS()))
+		mu.Lock()
+		defer mu.Unlock()
 		total.Add(done)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("queue %s: %w", m.Member, err))
-			if storage.Fatal(ctx, err) {
-				break
-			}
-			continue
+			errs = append(errs, fmt.Errorf("queue %s: %w", q.Member.Member, err))
+			return !storage.Fatal(ctx, err)
 		}
 		next = duework.Sooner(next, at)
+		return true
+	})
+	if left {
+		next = duework.Sooner(next, now)
 	}
 	return total, next, errors.Join(errs...)
 }
 
-// visit claims a due queue, maintains it, and settles when it is due next. On an error the
-// queue is due again when the claim expires. The score of the queue in the due set during a
-// visit at 100000 (milliseconds):
+// visit claims a due queue, maintains it for the given time at most, and settles when it is
+// due next. On an error the queue is due again when the claim expires. The score of the queue in
+// the due set during a visit at 100000 (milliseconds):
 //
 //	99900   a delayed job is due                    read by all replicas
 //	110000  Claim, by the replica that succeeds     others find another score and leave it
@@ -77,28 +75,28 @@ func (b *Broker) MaintainDue(ctx context.Context, due []storage.DueMember, now i
 //
 // Without that enqueue, Settle sets the moment of the next work, or removes the queue. Recheck
 // then covers work that came between NextDue and Settle, see package duework.
-func (b *Broker) visit(ctx context.Context, m storage.DueMember, q jobstore.Queue, now int64) (done Counts, next int64, err error) {
-	claims, err := duework.Claim(ctx, b.store, []storage.DueMember{m}, now+claimMS)
+func (b *Broker) visit(ctx context.Context, q round.Queue, limit time.Duration, now int64) (done Counts, next int64, err error) {
+	claims, err := duework.Claim(ctx, b.store, []storage.DueMember{q.Member}, now+claimMS)
 	if err != nil || len(claims.Members) == 0 {
 		return done, 0, err
 	}
-	bounded, cancel := context.WithTimeout(ctx, visitTime)
+	bounded, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	done, err = b.tend(bounded, q, now)
+	done, err = b.tend(bounded, q.Queue, now)
 	if err != nil && bounded.Err() != nil && ctx.Err() == nil {
 		return done, now + claimMS, nil // the other queues have their turn first
 	}
 	if err != nil {
 		return done, 0, err
 	}
-	next, _, err = b.jobs.NextDue(ctx, q, now)
+	next, _, err = b.jobs.NextDue(ctx, q.Queue, now)
 	if err != nil {
 		return done, 0, err
 	}
 	if err := claims.Settle(ctx, []int64{next}); err != nil {
 		return done, 0, err
 	}
-	next, _, err = b.jobs.NextDue(ctx, q, now)
+	next, _, err = b.jobs.NextDue(ctx, q.Queue, now)
 	if err != nil {
 		return done, 0, err
 	}

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -9,7 +10,9 @@ import (
 	"strconv"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/schema"
 	"github.com/codesous/sous/queue/internal/jobstore"
+	"github.com/codesous/sous/queue/internal/resultschema"
 )
 
 // Enqueue is a call that adds jobs to one queue.
@@ -28,15 +31,19 @@ type Enqueue struct {
 // in order. If one job is invalid the call fails, with the job's index in the paths of the
 // error's fields. Errors: CodeInvalid…, CodeBodyLimit, CodeBatchNotFound, CodeBatchSealed,
 // CodeQueueDraining, CodeQueueReserved, CodeJobNotFound (a dependency),
-// CodeIdempotencyMismatch, CodeShuttingDown, CodeStoreUnavailable.
+// CodeIdempotencyMismatch, CodeTenantQuota, CodeTenantRate, CodeShuttingDown, CodeStoreUnavailable.
 func (b *Broker) Enqueue(ctx context.Context, e Enqueue) ([]api.EnqueuedJob, error) {
 	now := b.store.NowMS()
 	if err := e.validate(now); err != nil {
 		return nil, err
 	}
+	if err := resultschema.CheckSchemas(e.Jobs); err != nil {
+		return nil, err
+	}
+	budget := schema.NewBudget()
 	for i := range e.Jobs {
-		if err := b.checkOptions(e.Queue, &e.Jobs[i].JobOptions); err != nil {
-			return nil, atIndex(err, i)
+		if err := b.checkOptions(e.Queue, &e.Jobs[i].JobOptions, budget); err != nil {
+			return nil, jobstore.AtIndex(err, i)
 		}
 	}
 	if e.Confined {
@@ -67,11 +74,11 @@ func (b *Broker) Enqueue(ctx context.Context, e Enqueue) ([]api.EnqueuedJob, err
 		}
 		call.IdempotencyKey, call.Digest = e.IdempotencyKey, digest
 	}
-	items, err := b.items(ctx, q, ids, specs, false)
+	items, err := b.items(ctx, q, ids, specs, ofCaller)
 	if err != nil {
 		return nil, err
 	}
-	if err := b.enqueue(ctx, call, items); err != nil {
+	if err := b.jobs.Undepend(ctx, q, items, b.enqueue(ctx, call, items)); err != nil {
 		return nil, err
 	}
 	return b.answers(ctx, q, items)
@@ -92,11 +99,14 @@ func (b *Broker) newIDs(ctx context.Context, e *Enqueue, now int64) ([]string, e
 		for i := range ids {
 			ids[i] = api.DerivedJobID("idempotency", e.Tenant, e.Namespace, e.Queue, e.IdempotencyKey, strconv.Itoa(use), strconv.Itoa(i))
 		}
-		found, err := b.jobs.Load(ctx, e.Tenant, ids)
-		if err != nil {
-			return nil, err
+		used := false
+		for part, err := range b.jobs.Parts(ctx, e.Tenant, ids) {
+			if err != nil {
+				return nil, err
+			}
+			used = used || slices.ContainsFunc(part, func(r *jobstore.Record) bool { return r != nil && r.Spec.CreatedAtMS+api.IdempotencyTTLMS <= now })
 		}
-		if !slices.ContainsFunc(found, func(r *jobstore.Record) bool { return r != nil && r.Spec.CreatedAtMS+api.IdempotencyTTLMS <= now }) {
+		if !used {
 			return ids, nil
 		}
 	}
@@ -113,11 +123,22 @@ func digestOf(jobs []api.NewJob) (string, error) {
 	return hex.EncodeToString(sum[:]), nil
 }
 
-// items returns the entries of new jobs of q: it assigns their scores and states, and
-// registers them with the jobs that they depend on.
-func (b *Broker) items(ctx context.Context, q jobstore.Queue, ids []string, specs []*api.JobSpec, internal bool) ([]*jobstore.Entry, error) {
-	if err := b.register(ctx, q.Tenant, q.Namespace); err != nil {
-		return nil, err
+// origin is where new jobs come from.
+type origin int
+
+const (
+	ofCaller   origin = iota
+	ofPlatform        // made of others: no quota refuses them, and a draining queue accepts them
+	admitted          // of a caller, and their quotas have been taken
+)
+
+// items returns the entries of new jobs of q: it takes their quotas, assigns their scores and
+// states, and registers them with the jobs that they depend on.
+func (b *Broker) items(ctx context.Context, q jobstore.Queue, ids []string, specs []*api.JobSpec, from origin) ([]*jobstore.Entry, error) {
+	if from != admitted {
+		if err := b.admission.Jobs(ctx, q, specs, from == ofPlatform); err != nil {
+			return nil, err
+		}
 	}
 	b.completeTargets(ctx, q, specs)
 	now := b.store.NowMS()
@@ -127,7 +148,7 @@ func (b *Broker) items(ctx context.Context, q jobstore.Queue, ids []string, spec
 		spec.CreatedAtMS = now
 		spec.Score = jobstore.Score(spec.Priority, moment+int64(i))
 		item := jobstore.NewEntry(ids[i], spec, now)
-		item.Internal = internal
+		item.Internal = from == ofPlatform
 		var err error
 		item.Text, err = jobstore.EncodeSpec(spec)
 		if err != nil {
@@ -136,9 +157,9 @@ func (b *Broker) items(ctx context.Context, q jobstore.Queue, ids []string, spec
 		if len(spec.DependsOn) > 0 {
 			if err := b.jobs.DependOn(ctx, q.Tenant, ids[i], spec.DependsOn); err != nil {
 				if api.ErrorCode(err) == api.CodeJobNotFound {
-					err = atIndex(err, i)
+					err = jobstore.AtIndex(err, i)
 				}
-				return nil, err
+				return nil, b.jobs.Undepend(ctx, q, out[:i], err)
 			}
 		}
 		out[i] = item
@@ -146,31 +167,22 @@ func (b *Broker) items(ctx context.Context, q jobstore.Queue, ids []string, spec
 	return out, nil
 }
 
-// register adds tenant and namespace to the store's registry, once in the life of this
-// process. It precedes their first record, so that the sweeper finds all records.
-func (b *Broker) register(ctx context.Context, tenant, namespace string) error {
-	key := jobstore.NamespaceKey{Tenant: tenant, Namespace: namespace}
-	if _, ok := b.known.GetIfPresent(key); ok {
-		return nil
-	}
-	if err := b.tenants.RegisterNamespace(ctx, tenant, namespace); err != nil {
-		return err
-	}
-	b.known.Set(key, struct{}{})
-	return nil
-}
-
 // enqueueTogether adds jobs together with those of concurrent calls for the same queue.
 // fresh reports that the ids were generated by this call.
 func (b *Broker) enqueueTogether(ctx context.Context, q jobstore.Queue, ids []string, specs []*api.JobSpec, fresh bool) ([]api.EnqueuedJob, error) {
-	items, err := b.items(ctx, q, ids, specs, false)
+	items, err := b.items(ctx, q, ids, specs, ofCaller)
 	if err != nil {
 		return nil, err
 	}
 	for _, item := range items {
 		item.Fresh = fresh
 	}
-	if err := b.enqueues.Do(ctx, q, items); err != nil {
+	return b.addTogether(ctx, q, items)
+}
+
+// addTogether adds items together with those of concurrent calls for the same queue.
+func (b *Broker) addTogether(ctx context.Context, q jobstore.Queue, items []*jobstore.Entry) ([]api.EnqueuedJob, error) {
+	if err := b.jobs.Undepend(ctx, q, items, b.enqueues.Do(ctx, q, items)); err != nil {
 		return nil, err
 	}
 	return b.answers(ctx, q, items)
@@ -180,7 +192,7 @@ func (b *Broker) enqueueTogether(ctx context.Context, q jobstore.Queue, ids []st
 // repeat changes nothing. A draining queue accepts it.
 func (b *Broker) enqueueInternal(ctx context.Context, q jobstore.Queue, id string, spec *api.JobSpec) error {
 	spec.Namespace, spec.Queue = q.Namespace, q.Name
-	items, err := b.items(ctx, q, []string{id}, []*api.JobSpec{spec}, true)
+	items, err := b.items(ctx, q, []string{id}, []*api.JobSpec{spec}, ofPlatform)
 	if err != nil {
 		return err
 	}
@@ -260,16 +272,12 @@ func (b *Broker) answers(ctx context.Context, q jobstore.Queue, items []*jobstor
 			ids, positions = append(ids, item.ID), append(positions, i)
 		}
 	}
-	found, err := b.jobs.Load(ctx, q.Tenant, ids)
+	states, err := b.jobs.States(ctx, q.Tenant, ids)
 	if err != nil {
 		return nil, err
 	}
-	for i, r := range found {
-		if r != nil {
-			out[positions[i]].State = r.Run.State
-		} else {
-			out[positions[i]].State = api.JobCompleted // it has ended and was purged
-		}
+	for i, state := range states {
+		out[positions[i]].State = cmp.Or(state, api.JobCompleted) // one that is gone has ended and was purged
 	}
 	return out, nil
 }
@@ -305,19 +313,22 @@ func (b *Broker) readHolders(ctx context.Context, tenant string, items []*jobsto
 			holders, held = append(holders, item.Holder), append(held, item)
 		}
 	}
-	found, err := b.jobs.Load(ctx, tenant, holders)
-	if err != nil {
-		return false, false, err
-	}
-	for i, r := range found {
-		if r == nil || r.Run.State.Terminal() {
-			held[i].Ended, freed = holders[i], true
-			continue
-		}
-		if _, err := b.jobs.Reindex(ctx, tenant, r); err != nil {
+	for part, err := range b.jobs.Parts(ctx, tenant, holders) {
+		if err != nil {
 			return false, false, err
 		}
-		held[i].Living, seen = holders[i], true
+		for _, r := range part {
+			item := held[0]
+			held = held[1:]
+			if r == nil || r.Run.State.Terminal() {
+				item.Ended, freed = item.Holder, true
+				continue
+			}
+			if _, err := b.jobs.Reindex(ctx, tenant, r); err != nil {
+				return false, false, err
+			}
+			item.Living, seen = item.Holder, true
+		}
 	}
 	return freed, seen, nil
 }

@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"context"
 	"strconv"
-	"strings"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/schema"
 	"github.com/codesous/sous/queue/internal/jobstore"
 )
 
@@ -28,7 +28,7 @@ func (e *Enqueue) validate(nowMS int64) error {
 				WithFields(api.FieldError{Path: "batch_id", Message: "must be the same for all jobs of a call"})
 		}
 		if err != nil {
-			return atIndex(err, i)
+			return jobstore.AtIndex(err, i)
 		}
 	}
 	if total > api.MaxEnqueueBytes {
@@ -66,8 +66,8 @@ func (b *Broker) confine(ctx context.Context, e *Enqueue) error {
 }
 
 // checkOptions checks the options of a job of queue, and of the steps of its chain:
-// CodeQueueReserved, CodeInvalid.
-func (b *Broker) checkOptions(queue string, o *api.JobOptions) error {
+// CodeQueueReserved, CodeInvalid, CodeBodyLimit if the schemas of the call have used up budget.
+func (b *Broker) checkOptions(queue string, o *api.JobOptions, budget *schema.Budget) error {
 	if jobstore.IsFunctionQueue(queue) != (o.Target != nil) {
 		return api.Errorf(api.CodeQueueReserved, "queues fn.… are reserved for the platform: their jobs, and no others, have a target")
 	}
@@ -75,7 +75,7 @@ func (b *Broker) checkOptions(queue string, o *api.JobOptions) error {
 		return api.InvalidField("target.function", "must be the function of the queue")
 	}
 	if len(o.ResultSchema) > 0 {
-		if err := b.checkSchema(o.ResultSchema); err != nil {
+		if err := b.results.CheckSchema(o.ResultSchema, budget); err != nil {
 			return err
 		}
 	}
@@ -87,7 +87,7 @@ func (b *Broker) checkOptions(queue string, o *api.JobOptions) error {
 		step := &o.Chain.Steps[i]
 		queue = cmp.Or(step.Queue, queue)
 		queues = append(queues, queue)
-		if err := b.checkOptions(queue, &step.JobOptions); err != nil {
+		if err := b.checkOptions(queue, &step.JobOptions, budget); err != nil {
 			return err
 		}
 	}
@@ -100,25 +100,10 @@ func (b *Broker) checkOptions(queue string, o *api.JobOptions) error {
 			in = []string{step.Queue}
 		}
 		for _, queue := range in {
-			if err := b.checkOptions(queue, &step.JobOptions); err != nil {
+			if err := b.checkOptions(queue, &step.JobOptions, budget); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
-}
-
-// atIndex returns err with jobs[i] before its message and the paths of its fields.
-func atIndex(err error, i int) error {
-	index := "jobs[" + strconv.Itoa(i) + "]"
-	coded := api.Errorf(api.ErrorCode(err), "%s: %s", index, jobstore.MessageOf(err))
-	fields := jobstore.FieldsOf(err)
-	if len(fields) == 0 {
-		fields = []api.FieldError{{Message: jobstore.MessageOf(err)}}
-	}
-	for _, f := range fields {
-		f.Path = strings.TrimSuffix(index+"."+f.Path, ".")
-		coded.Fields = append(coded.Fields, f)
-	}
-	return coded
 }

@@ -41,14 +41,14 @@ func (b *Broker) followUp(ctx context.Context, q jobstore.Queue, ids []string) {
 // followOne handles the consequences of one job's end, or releases a waiting job whose wait
 // is over, and removes the job's marker.
 func (b *Broker) followOne(ctx context.Context, q jobstore.Queue, id string) error {
-	found, err := b.jobs.Load(ctx, q.Tenant, []string{id}, jobstore.DetailFields...)
+	r, err := b.jobs.FindWith(ctx, q.Tenant, id, jobstore.DetailFields...)
 	if err != nil {
 		return err
 	}
-	if r := found[0]; r != nil {
+	if r != nil {
 		switch {
 		case r.Run.State == api.JobWaiting:
-			err = b.release(ctx, q.Tenant, r)
+			err = b.release(ctx, q.Tenant, id)
 		case r.Run.State.Terminal():
 			err = b.followEnd(ctx, q.Tenant, r)
 		}
@@ -137,17 +137,17 @@ func (b *Broker) releaseDependents(ctx context.Context, tenant, id string) error
 		if err != nil || len(ids) == 0 {
 			return jobstore.Failure(ctx, "read a job's dependents", err)
 		}
-		found, err := b.jobs.Load(ctx, tenant, ids, jobstore.DetailFields...)
+		states, err := b.jobs.States(ctx, tenant, ids)
 		if err != nil {
 			return err
 		}
 		gone := make([]any, len(ids))
-		for i, r := range found {
+		for i, state := range states {
 			gone[i] = ids[i]
-			if r == nil || r.Run.State != api.JobWaiting {
+			if state != api.JobWaiting {
 				continue
 			}
-			if err := b.release(ctx, tenant, r); err != nil {
+			if err := b.release(ctx, tenant, ids[i]); err != nil {
 				return err
 			}
 		}
@@ -158,8 +158,8 @@ func (b *Broker) releaseDependents(ctx context.Context, tenant, id string) error
 }
 
 // release moves a waiting job on if all jobs that it waits for have ended.
-func (b *Broker) release(ctx context.Context, tenant string, r *jobstore.Record) error {
-	_, err := b.change(ctx, tenant, r.ID, func(r *jobstore.Record) (*jobstore.Move, error) {
+func (b *Broker) release(ctx context.Context, tenant, id string) error {
+	_, err := b.change(ctx, tenant, id, func(r *jobstore.Record) (*jobstore.Move, error) {
 		if r.Run.State != api.JobWaiting {
 			return nil, nil //nolint:nilnil // documented by change: there is nothing to write
 		}

@@ -3,6 +3,7 @@ package queue_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -199,5 +200,62 @@ func TestWorkersHaveAllTheirQueues(t *testing.T) {
 		f.clock.advance(2 * time.Minute)
 		fetch("shop", "sms")
 		expect("once the others are unused", api.WorkerNamespace{Namespace: "shop", Queues: []string{"sms"}})
+	})
+}
+
+// TestWorkersOfATenantAreBounded: a tenant that has as many workers as the registry notes gets jobs
+// for another one, which is not noted until the others have expired. The noted ones are refreshed.
+func TestWorkersOfATenantAreBounded(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		keys, rdb := f.store.JobKeys(f.tenant), f.store.Client()
+		queues := make([]string, 3*api.MaxFetchQueues)
+		for i := range queues {
+			queues[i] = fmt.Sprintf("q%d", i)
+		}
+		fetch := func(worker string) {
+			t.Helper()
+			for part := range slices.Chunk(queues, api.MaxFetchQueues) {
+				if _, err := f.Fetch(t.Context(), queue.Fetch{Tenant: f.tenant, Namespace: namespace, Queues: part, WorkerID: worker}); err != nil {
+					t.Fatalf("Fetch by %s: got error %v, want none", worker, err)
+				}
+			}
+		}
+		noted := func(want ...string) {
+			t.Helper()
+			got, _, err := f.Workers(t.Context(), f.tenant, "", 10)
+			var ids []string
+			for i := range got {
+				ids = append(ids, got[i].ID)
+			}
+			if err != nil || !slices.Equal(ids, want) {
+				t.Errorf("Workers: got %v, error %v, want %v", ids, err, want)
+			}
+		}
+		fetch("w1")
+		if n, err := rdb.ZCard(t.Context(), keys.WorkerQueues("w1")).Result(); err != nil || n != api.MaxFetchQueues {
+			t.Errorf("queues of w1: got %d, error %v, want %d", n, err, api.MaxFetchQueues)
+		}
+		if n, err := rdb.StrLen(t.Context(), keys.Worker("w1")).Result(); err != nil || n > 512 {
+			t.Errorf("record of w1: got %d bytes, error %v, want at most 512", n, err)
+		}
+		others := make([]redis.Z, 9_999)
+		for i := range others {
+			others[i] = redis.Z{Score: float64(f.clock.ms.Load()), Member: fmt.Sprintf("x%d", i)}
+		}
+		if err := rdb.ZAdd(t.Context(), keys.Workers(), others...).Err(); err != nil {
+			t.Fatalf("ZAdd: got error %v, want none", err)
+		}
+		fetch("w2")
+		noted("w1")
+		f.clock.advance(4 * time.Minute)
+		fetch("w1") // this broker knows it
+		f.clock.advance(30 * time.Second)
+		f.Broker = brokerOn(t, f.store) // this one does not
+		fetch("w1")
+		noted("w1")
+		f.clock.advance(2 * time.Minute) // the others have expired
+		fetch("w2")
+		noted("w1", "w2")
 	})
 }

@@ -91,7 +91,7 @@ func (b *Broker) retried(r *jobstore.Record) (*api.JobSpec, bool) {
 		if spec.Activation != nil {
 			a = *spec.Activation
 		}
-		a.RetryOf, a.RetriedAtMS, a.Fingerprint = before, b.store.NowMS(), ""
+		a.RetryOf, a.RetriedAtMS = before, b.store.NowMS()
 		a.ActivationID = api.DerivedJobID("retry", r.ID, strconv.FormatInt(r.Run.Epoch, 10), before)
 		spec.Activation = &a
 	}

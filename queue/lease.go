@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	"strconv"
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/queue/internal/jobstore"
@@ -28,15 +27,27 @@ import (
 //
 // The heartbeats of one queue take one round trip, also for 1000 jobs, and one more if the
 // summary of a job is not cached, as on a replica that did not fetch it. If an error is
-// returned, some leases may have been extended; a repeat is safe.
+// returned, some leases may have been extended; a repeat is safe. CodeTenantRate for checkpoints
+// over the quota of bytes, beyond which messages of progress are cut to 256 bytes.
 func (b *Broker) Heartbeat(ctx context.Context, tenant string, beats []api.JobHeartbeat) ([]api.JobOutcome, error) {
 	if err := checkCount(len(beats)); err != nil {
 		return nil, err
 	}
 	out := make([]api.JobOutcome, len(beats))
-	ids, epochs := make([]string, len(beats)), make([]int64, len(beats))
+	ids, epochs, bytes, texts := make([]string, len(beats)), make([]int64, len(beats)), 0, 0
 	for i := range beats {
 		ids[i], epochs[i] = beats[i].ID, beats[i].LeaseEpoch
+		bytes += len(beats[i].Checkpoint)
+		if beats[i].Progress != nil {
+			texts += len(beats[i].Progress.Message)
+		}
+	}
+	if err := b.admission.Bytes(ctx, tenant, bytes); err != nil {
+		return nil, err
+	}
+	most, err := b.admission.Texts(ctx, tenant, texts)
+	if err != nil {
+		return nil, err
 	}
 	summaries, err := b.jobs.Summaries(ctx, tenant, ids, epochs)
 	if err != nil {
@@ -45,7 +56,7 @@ func (b *Broker) Heartbeat(ctx context.Context, tenant string, beats []api.JobHe
 	groups, positions := map[jobstore.Queue][]*api.JobHeartbeat{}, map[jobstore.Queue][]int{}
 	for i := range beats {
 		known := summaries[beats[i].ID]
-		err := checkBeat(&beats[i])
+		err := beats[i].Validate()
 		if err == nil && known == nil {
 			err = jobstore.NotFound(beats[i].ID)
 		}
@@ -54,7 +65,7 @@ func (b *Broker) Heartbeat(ctx context.Context, tenant string, beats []api.JobHe
 			continue
 		}
 		q := jobstore.Queue{Tenant: tenant, Namespace: known.Namespace, Name: known.Queue}
-		groups[q] = append(groups[q], &beats[i])
+		groups[q] = append(groups[q], shortened(&beats[i], most))
 		positions[q] = append(positions[q], i)
 	}
 	for q, group := range groups {
@@ -69,17 +80,15 @@ func (b *Broker) Heartbeat(ctx context.Context, tenant string, beats []api.JobHe
 	return out, nil
 }
 
-// checkBeat checks the limits of a heartbeat.
-func checkBeat(h *api.JobHeartbeat) error {
-	switch {
-	case h.LeaseMS != 0 && (h.LeaseMS < api.MinLeaseMS || h.LeaseMS > api.MaxLeaseMS):
-		return api.InvalidRange("lease_ms", api.MinLeaseMS, api.MaxLeaseMS)
-	case len(h.Checkpoint) > api.MaxCheckpointBytes:
-		return api.Errorf(api.CodeBodyLimit, "the checkpoint of job %s has %s, the limit is %s", h.ID, api.SizeText(len(h.Checkpoint)), api.SizeText(api.MaxCheckpointBytes))
-	case h.Progress != nil && len(h.Progress.Message) > api.MaxProgressMessage:
-		return api.InvalidField("progress.message", "must have at most "+strconv.Itoa(api.MaxProgressMessage)+" bytes")
+// shortened returns h with a message of at most most bytes.
+func shortened(h *api.JobHeartbeat, most int) *api.JobHeartbeat {
+	if h.Progress == nil || len(h.Progress.Message) <= most {
+		return h
 	}
-	return nil
+	short, progress := *h, *h.Progress
+	progress.Message = jobstore.Shorten(progress.Message, most)
+	short.Progress = &progress
+	return &short
 }
 
 // beat extends the leases of jobs of q.

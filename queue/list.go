@@ -3,7 +3,6 @@ package queue
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/queue/internal/jobstore"
@@ -31,14 +30,11 @@ type List struct {
 	Limit                    int    // at most api.MaxPageLimit, 0 for api.DefaultPageLimit
 }
 
-// listBudget is how many jobs the store reads for one page if a filter excludes some. A page
-// may therefore be short, or empty, although more follow: only an empty next is the end.
-const listBudget = 2000
-
 // List returns jobs of one state without their errors: ended jobs newest first, others in the
-// order in which they are served. next is the cursor of the next page, "" at the end. A queue
-// that does not exist is empty. Errors: CodeInvalid, CodeValidationCursor,
-// CodeStoreUnavailable.
+// order in which they are served. next is the cursor of the next page, "" at the end. A page
+// that has 8 MiB of jobs, or for which 32 MiB were read, ends there: it may be short, or empty,
+// and still have a next. A queue that does not exist is empty. Errors: CodeInvalid,
+// CodeValidationCursor, CodeStoreUnavailable.
 //
 // The pages are no snapshot. A job that changes its state between two pages may be missing in
 // both lists or be in both, but a job whose entry stays the same is listed exactly once.
@@ -52,48 +48,19 @@ func (b *Broker) List(ctx context.Context, l List) (items []api.Job, next string
 	if err != nil {
 		return nil, "", err
 	}
-	for budget := listBudget; budget > 0; budget -= limit {
-		step, end, err := b.jobs.Page(ctx, q, l.State, position, limit)
+	found, position, err := b.jobs.List(ctx, q, l.State, jobstore.Filter{Tag: l.Tag, TagValue: l.TagValue, ID: l.ID}, position, limit)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, r := range found {
+		j, err := r.View(l.Tenant, nil)
 		if err != nil {
 			return nil, "", err
 		}
-		ids := make([]string, len(step))
-		for i, at := range step {
-			ids[i] = at.ID
-		}
-		found, err := b.jobs.Load(ctx, l.Tenant, ids, jobstore.DetailFields...)
-		if err != nil {
-			return nil, "", err
-		}
-		for i, r := range found {
-			position = &step[i]
-			if r == nil || r.Run.State != l.State || r.Queue(l.Tenant) != q || !l.matches(r) {
-				continue
-			}
-			j, err := r.View(l.Tenant, nil)
-			if err != nil {
-				return nil, "", err
-			}
-			items = append(items, *j)
-			if len(items) == limit {
-				if end && i == len(found)-1 {
-					return items, "", nil
-				}
-				return items, position.String(), nil
-			}
-		}
-		if end {
-			return items, "", nil
-		}
+		items = append(items, *j)
 	}
-	return items, position.String(), nil
-}
-
-// matches reports whether r passes the filters.
-func (l *List) matches(r *jobstore.Record) bool {
-	if with := strings.HasPrefix(r.ID, l.ID) || strings.HasSuffix(r.ID, l.ID); l.Tag == "" || !with {
-		return with
+	if position != nil {
+		next = position.String()
 	}
-	value, ok := r.Spec.Tags[l.Tag]
-	return ok && (l.TagValue == "" || l.TagValue == value)
+	return items, next, nil
 }

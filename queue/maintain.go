@@ -15,8 +15,9 @@ import (
 const (
 	// workPage bounds the jobs of one set that one visit moves, and thus the length of a script.
 	workPage = 500
-	// loadPage bounds the jobs whose payloads are in memory at the same time.
-	loadPage = 50
+	// workBytes bounds the bytes of these jobs, payloads excepted, with which a visit takes no
+	// more of them.
+	workBytes = 8 << 20
 )
 
 // Tend does the work of one queue that is due at now, a Unix time in milliseconds: it handles
@@ -63,26 +64,31 @@ func (b *Broker) dueJobs(ctx context.Context, q jobstore.Queue, key string, upTo
 	if err != nil {
 		return nil, jobstore.Failure(ctx, "read a queue's jobs", err)
 	}
+	whole, kept := len(ids) < workPage, 0
 	found := make([]*jobstore.Record, 0, len(ids))
-	for part := range slices.Chunk(ids, loadPage) {
-		more, err := b.jobs.Load(ctx, q.Tenant, part)
+	for part, err := range b.jobs.Parts(ctx, q.Tenant, ids) {
 		if err != nil {
 			return nil, err
 		}
-		for _, r := range more {
+		found = append(found, part...)
+		for _, r := range part {
 			if r != nil { // maintenance does not need the payloads, which may be large
+				kept += r.Size - len(r.Spec.Payload)
 				r.Spec.Payload = nil
 			}
 		}
-		found = append(found, more...)
+		if kept >= workBytes {
+			whole = whole && len(found) == len(ids)
+			break
+		}
 	}
-	out, strays := jobstore.Partition(q, ids, found, states...)
+	out, strays := jobstore.Partition(q, ids[:len(found)], found, states...)
 	dropped, err := b.jobs.Drop(ctx, q, key, strays)
 	if err != nil {
 		return nil, err
 	}
 	c.Repaired += dropped
-	if len(ids) < workPage {
+	if whole {
 		b.jobs.Floors.Consumed(key, upTo, now)
 	}
 	return out, nil

@@ -36,17 +36,19 @@ func (b *Broker) followOutcome(ctx context.Context, tenant string, r *jobstore.R
 // endActivation ends an activation as its job r ended, unless it has ended, and returns it.
 // ended reports whether this call ended it. A worker ends the activation before it acks the
 // job, so this call finds work only if the job ended without one, or if the worker died in
-// between.
+// between. A missing record is stored as ended: a queued one would be an answer to a repeated call.
 func (b *Broker) endActivation(ctx context.Context, tenant, id string, r *jobstore.Record) (ended bool, a *activations.Record, err error) {
 	end := func() (bool, *activations.Record, error) {
 		return b.activations.End(ctx, tenant, id, func(a *activations.Record) { outcome.End(a, r, b.store.NowMS()) })
 	}
 	ended, a, err = end()
 	if api.ErrorCode(err) == api.CodeActivationNotFound { // the write of its record was interrupted, or the record has expired
-		if _, _, err := b.activations.Start(ctx, activations.Queued(tenant, r.ID, r.Spec)); err != nil {
-			return false, nil, err
+		a = activations.Queued(tenant, r.ID, r.Spec)
+		outcome.End(a, r, b.store.NowMS())
+		ended, a, err = b.activations.RecordEnded(ctx, a, nil)
+		if err == nil && !ended { // another caller has stored one meanwhile
+			ended, a, err = end()
 		}
-		ended, a, err = end()
 	}
 	if err != nil || !ended {
 		return ended, a, err
@@ -86,11 +88,20 @@ func (b *Broker) sendOutcome(ctx context.Context, tenant string, r *jobstore.Rec
 		if to.Alias == "" && to.Version == 0 {
 			spec.Target.Alias = api.DefaultAlias
 		}
-		// The author of the version that names the destination granted the access.
+		// The version that names the destination was published, so the destination may be
+		// called at all, as with the capability of cs.invoke. Its list of roles applies to the
+		// caller of the function: the worker checks it (api.Invocation.Destination).
+		access := api.AccessGranted
+		if from.Access == api.AccessUnrestricted {
+			access = api.AccessUnrestricted
+		}
 		spec.Activation = &api.AsyncActivation{
-			Trigger: api.Trigger{Type: api.TriggerQueue}, Principal: from.Principal, Access: api.AccessUnrestricted,
+			Trigger: api.Trigger{Type: api.TriggerQueue}, Principal: from.Principal, Access: access,
 			RequestID: from.RequestID, Hops: from.Hops + 1, Traceparent: from.Traceparent, Tracestate: from.Tracestate,
 		}
 	}
+	// An outcome has the payload once more, and the result. It counts while there is room; then no
+	// other asynchronous invocation is accepted, and none ends with an outcome.
+	_ = b.admission.Bytes(ctx, tenant, len(payload))
 	return b.enqueueInternal(ctx, q, api.DerivedJobID("outcome", tenant, a.ActivationID, strconv.FormatInt(r.Run.Epoch, 10)), spec)
 }

@@ -141,29 +141,39 @@ func (b *Broker) empty(ctx context.Context, q jobstore.Queue, state api.JobState
 			return cleared, err
 		}
 		from = &step[len(step)-1]
-		n, err := b.discard(ctx, q, state, step)
-		cleared += n
-		if err != nil || end {
-			return cleared, err
+		for part, err := range b.jobs.Parts(ctx, q.Tenant, idsOf(step), jobstore.DetailFields...) {
+			if err != nil {
+				return cleared, err
+			}
+			n, err := b.discard(ctx, q, state, step[:len(part)], part)
+			step = step[len(part):]
+			cleared += n
+			if err != nil {
+				return cleared, err
+			}
+		}
+		if end {
+			return cleared, nil
 		}
 	}
 }
 
-// discard cancels and deletes the jobs of one page, and returns how many it deleted. Cancelling
-// first makes the consequences of their ends happen. Jobs that change meanwhile, for example
-// because a worker claims them, are left.
-func (b *Broker) discard(ctx context.Context, q jobstore.Queue, state api.JobState, step []jobstore.Position) (int, error) {
+// idsOf returns the ids of a page of jobs.
+func idsOf(step []jobstore.Position) []string {
 	ids := make([]string, len(step))
 	for i, p := range step {
 		ids[i] = p.ID
 	}
-	found, err := b.jobs.Load(ctx, q.Tenant, ids, jobstore.DetailFields...)
-	if err != nil {
-		return 0, err
-	}
+	return ids
+}
+
+// discard cancels and deletes the jobs at step, which were read as found, and returns how many
+// it deleted. Cancelling first makes the consequences of their ends happen. Jobs that change
+// meanwhile, for example because a worker claims them, are left.
+func (b *Broker) discard(ctx context.Context, q jobstore.Queue, state api.JobState, step []jobstore.Position, found []*jobstore.Record) (int, error) {
 	now := b.store.NowMS()
 	var moves []*jobstore.Move
-	members, strays := jobstore.Partition(q, ids, found, state)
+	members, strays := jobstore.Partition(q, idsOf(step), found, state)
 	if _, err := b.jobs.DropFrom(ctx, q, step, strays); err != nil {
 		return 0, err
 	}
@@ -199,7 +209,7 @@ type Redrive struct {
 // send is sent before. Errors: CodeStoreUnavailable.
 func (b *Broker) Redrive(ctx context.Context, f Redrive) (int, error) {
 	q := jobstore.Queue{Tenant: f.Tenant, Namespace: f.Namespace, Name: f.Queue}
-	match := List{Tag: f.Tag, TagValue: f.TagValue}
+	match := jobstore.Filter{Tag: f.Tag, TagValue: f.TagValue}
 	revived := 0
 	var from *jobstore.Position
 	for {
@@ -215,31 +225,35 @@ func (b *Broker) Redrive(ctx context.Context, f Redrive) (int, error) {
 				ids = append(ids, p.ID)
 			}
 		}
-		found, err := b.jobs.Load(ctx, q.Tenant, ids, jobstore.DetailFields...)
-		if err != nil {
-			return revived, err
-		}
-		var moves []*jobstore.Move
-		for _, r := range found {
-			full := f.Limit > 0 && revived+len(moves) >= f.Limit
-			if full || r == nil || r.Run.State != api.JobDead || r.Queue(q.Tenant) != q || !match.matches(r) ||
-				f.Reason != "" && r.Details[jobstore.FieldDeadReason] != f.Reason {
-				continue
-			}
-			if err := b.followOutcome(ctx, q.Tenant, r); err != nil {
-				return revived, err
-			}
-			m, err := b.revive(r)
+		for part, err := range b.jobs.Parts(ctx, q.Tenant, ids, jobstore.DetailFields...) {
 			if err != nil {
 				return revived, err
 			}
-			moves = append(moves, m)
+			var moves []*jobstore.Move
+			for _, r := range part {
+				full := f.Limit > 0 && revived+len(moves) >= f.Limit
+				if full || r == nil || r.Run.State != api.JobDead || r.Queue(q.Tenant) != q || !match.Matches(r) ||
+					f.Reason != "" && r.Details[jobstore.FieldDeadReason] != f.Reason {
+					continue
+				}
+				if err := b.followOutcome(ctx, q.Tenant, r); err != nil {
+					return revived, err
+				}
+				m, err := b.revive(r)
+				if err != nil {
+					return revived, err
+				}
+				moves = append(moves, m)
+			}
+			if err := b.moveAll(ctx, q, moves); err != nil {
+				return revived, err
+			}
+			revived += jobstore.CountMoved(moves)
+			if f.Limit > 0 && revived >= f.Limit {
+				return revived, nil
+			}
 		}
-		if err := b.moveAll(ctx, q, moves); err != nil {
-			return revived, err
-		}
-		revived += jobstore.CountMoved(moves)
-		if end || f.Limit > 0 && revived >= f.Limit {
+		if end {
 			return revived, nil
 		}
 	}
@@ -325,24 +339,24 @@ func (b *Broker) purgeAll(ctx context.Context, q jobstore.Queue, state api.JobSt
 		if err != nil || len(step) == 0 {
 			return err
 		}
-		ids := make([]string, len(step))
-		for i, p := range step {
-			ids[i] = p.ID
+		removed, left := 0, 0
+		for part, err := range b.jobs.Parts(ctx, q.Tenant, idsOf(step)) {
+			if err != nil {
+				return err
+			}
+			records, strays := jobstore.Partition(q, idsOf(step[:len(part)]), part, state)
+			dropped, err := b.jobs.DropFrom(ctx, q, step[:len(part)], strays)
+			if err != nil {
+				return err
+			}
+			n, err := b.jobs.Purge(ctx, q, state, records)
+			if err != nil {
+				return err
+			}
+			removed, left = removed+n+len(dropped), left+len(records)-n
+			step = step[len(part):]
 		}
-		found, err := b.jobs.Load(ctx, q.Tenant, ids)
-		if err != nil {
-			return err
-		}
-		records, strays := jobstore.Partition(q, ids, found, state)
-		dropped, err := b.jobs.DropFrom(ctx, q, step, strays)
-		if err != nil {
-			return err
-		}
-		n, err := b.jobs.Purge(ctx, q, state, records)
-		if err != nil {
-			return err
-		}
-		if n == 0 && len(dropped) == 0 && len(records) > 0 {
+		if removed == 0 && left > 0 {
 			return api.Errorf(api.CodeQueueBusy, "jobs of queue %q keep changing: try again", q.Name)
 		}
 	}

@@ -4,11 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"strconv"
-	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/schema"
 	"github.com/codesous/sous/queue/internal/jobstore"
 )
 
@@ -21,7 +20,7 @@ const maxHoldReason = 1024
 // Ack settles jobs whose attempts succeeded. Each has its own outcome, in order, whose code is
 // CodeJobNotFound, CodeJobLeaseLost if its lease epoch does not hold the job, CodeJobResult,
 // CodeBodyLimit or CodeInvalid. Repeating what the same epoch did before succeeds. After an
-// error (CodeInvalid for more than api.MaxSettleJobs jobs, CodeShuttingDown,
+// error (CodeInvalid for more than api.MaxSettleJobs jobs, CodeTenantRate, CodeShuttingDown,
 // CodeStoreUnavailable, ctx's) some jobs may have been settled: repeat the call.
 //
 // An ack completes the job, unless it has Continue or Hold. Those put the job back, as pending
@@ -32,14 +31,24 @@ func (b *Broker) Ack(ctx context.Context, tenant string, acks []api.JobAck) ([]a
 		return nil, err
 	}
 	out := make([]api.JobOutcome, len(acks))
-	ids, epochs := make([]string, len(acks)), make([]int64, len(acks))
+	ids, epochs, bytes, texts := make([]string, len(acks)), make([]int64, len(acks)), 0, 0
 	for i := range acks {
 		ids[i], epochs[i] = acks[i].ID, acks[i].LeaseEpoch
+		bytes += len(acks[i].Result) + len(acks[i].Checkpoint)
+		texts += len(acks[i].Hold)
+	}
+	if err := b.admission.Bytes(ctx, tenant, bytes); err != nil {
+		return nil, err
+	}
+	most, err := b.admission.Texts(ctx, tenant, texts)
+	if err != nil {
+		return nil, err
 	}
 	summaries, err := b.jobs.Summaries(ctx, tenant, ids, epochs)
 	if err != nil {
 		return nil, err
 	}
+	budget := schema.NewBudget()
 	// Completions of one queue share a script; putBack needs one for each job.
 	items, positions := map[jobstore.Queue][]*jobstore.Completion{}, map[jobstore.Queue][]int{}
 	for i := range acks {
@@ -50,12 +59,12 @@ func (b *Broker) Ack(ctx context.Context, tenant string, acks []api.JobAck) ([]a
 			out[i] = refused(a.ID, jobstore.NotFound(a.ID))
 			continue
 		}
-		if err := b.checkAck(a, known); err != nil {
+		if err := b.checkAck(a, known, budget); err != nil {
 			out[i] = refused(a.ID, err)
 			continue
 		}
 		if a.Continue || a.Hold != "" {
-			out[i], err = b.putBack(ctx, tenant, a)
+			out[i], err = b.putBack(ctx, tenant, a, most)
 			if err != nil {
 				return nil, err
 			}
@@ -88,7 +97,7 @@ func checkCount(n int) error {
 }
 
 // checkAck checks the limits of an ack, and its result against the job's schema.
-func (b *Broker) checkAck(a *api.JobAck, known *jobstore.Summary) error {
+func (b *Broker) checkAck(a *api.JobAck, known *jobstore.Summary, budget *schema.Budget) error {
 	switch {
 	case len(a.Result) > api.MaxJobResultBytes:
 		return api.Errorf(api.CodeBodyLimit, "the result of job %s has %s, the limit is %s", a.ID, api.SizeText(len(a.Result)), api.SizeText(api.MaxJobResultBytes))
@@ -99,14 +108,14 @@ func (b *Broker) checkAck(a *api.JobAck, known *jobstore.Summary) error {
 	case len(a.Hold) > maxHoldReason:
 		return api.InvalidField("hold", "must have at most "+strconv.Itoa(maxHoldReason)+" bytes")
 	case len(known.Schema) > 0 && !a.Continue && a.Hold == "":
-		return b.checkResult(known.Schema, a.Result)
+		return b.results.CheckResult(known.Schema, a.Result, budget)
 	}
 	return nil
 }
 
 // putBack settles an ack with continue or hold: the job runs again, immediately or when it is
-// approved.
-func (b *Broker) putBack(ctx context.Context, tenant string, a *api.JobAck) (api.JobOutcome, error) {
+// approved. The reason of a hold is cut to most bytes.
+func (b *Broker) putBack(ctx context.Context, tenant string, a *api.JobAck, most int) (api.JobOutcome, error) {
 	kind := jobstore.SettledContinue
 	if a.Hold != "" {
 		kind = jobstore.SettledHold
@@ -127,7 +136,7 @@ func (b *Broker) putBack(ctx context.Context, tenant string, a *api.JobAck) (api
 		m.To.Attempt = 0 // attempts count failures in a row
 		if a.Hold != "" {
 			m.To.State = api.JobHeld
-			m.Field, m.Value = jobstore.FieldHoldReason, a.Hold
+			m.Field, m.Value = jobstore.FieldHoldReason, jobstore.Shorten(a.Hold, most)
 		}
 		return m, nil
 	})
@@ -233,7 +242,8 @@ func refused(id string, err error) api.JobOutcome {
 }
 
 // Fail settles jobs whose attempts failed: they are retried after their backoff, or dead if no
-// attempt is left. Outcomes and errors are as of Ack. The first of these that applies decides:
+// attempt is left. Outcomes are as of Ack, errors too, but for CodeTenantRate: beyond the quota of
+// bytes, errors and stacks are cut to 256 bytes each. The first of these that applies decides:
 //
 //	SnoozeMS is set           retrying, due after SnoozeMS; no attempt and no error is counted
 //	Fatal                     dead, api.DeadFatal
@@ -245,20 +255,29 @@ func (b *Broker) Fail(ctx context.Context, tenant string, fails []api.JobFail) (
 	if err := checkCount(len(fails)); err != nil {
 		return nil, err
 	}
+	bytes := 0
+	for i := range fails {
+		if fails[i].SnoozeMS == nil {
+			bytes += min(len(fails[i].Error), api.MaxJobErrorBytes) + min(len(fails[i].Stack), api.MaxJobStackBytes)
+		}
+	}
+	most, err := b.admission.Texts(ctx, tenant, bytes)
+	if err != nil {
+		return nil, err
+	}
 	out := make([]api.JobOutcome, len(fails))
 	for i := range fails {
 		f := &fails[i]
-		if err := checkFail(f); err != nil {
+		if err := jobstore.CheckFail(f); err != nil {
 			out[i] = refused(f.ID, err)
 			continue
 		}
-		var err error
 		out[i], err = b.settleBy(ctx, tenant, f.ID, func(r *jobstore.Record) (*jobstore.Move, error) {
 			holds, done := r.Holds(f.LeaseEpoch, jobstore.SettledFail)
 			if !holds {
 				return nil, lostUnless(done, r)
 			}
-			return b.failed(r, f)
+			return b.failed(r, f, most)
 		})
 		if err != nil {
 			return nil, err
@@ -267,21 +286,8 @@ func (b *Broker) Fail(ctx context.Context, tenant string, fails []api.JobFail) (
 	return out, nil
 }
 
-// checkFail checks the limits of a fail.
-func checkFail(f *api.JobFail) error {
-	for path, ms := range map[string]*int64{"retry_after_ms": f.RetryAfterMS, "snooze_ms": f.SnoozeMS} {
-		if ms != nil && (*ms < 0 || *ms > api.MaxDelayMS) {
-			return api.InvalidRange(path, 0, api.MaxDelayMS)
-		}
-	}
-	if f.Fatal && (f.RetryAfterMS != nil || f.SnoozeMS != nil) || f.RetryAfterMS != nil && f.SnoozeMS != nil {
-		return api.InvalidField("fatal", "cannot be combined with retry_after_ms or snooze_ms, nor these with each other")
-	}
-	return nil
-}
-
-// failed returns the move of a job whose attempt failed.
-func (b *Broker) failed(r *jobstore.Record, f *api.JobFail) (*jobstore.Move, error) {
+// failed returns the move of a job whose attempt failed. Its texts are cut to most bytes each.
+func (b *Broker) failed(r *jobstore.Record, f *api.JobFail, most int) (*jobstore.Move, error) {
 	now := b.store.NowMS()
 	m := &jobstore.Move{Record: r, To: r.Run.Settle(jobstore.SettledFail)}
 	if f.SnoozeMS != nil {
@@ -291,7 +297,8 @@ func (b *Broker) failed(r *jobstore.Record, f *api.JobFail) (*jobstore.Move, err
 	}
 	var err error
 	m.Failure, err = jobstore.FailureRecord(r.Run.Epoch, api.JobError{
-		Attempt: r.Run.Attempt, Error: truncate(f.Error, api.MaxJobErrorBytes), Stack: truncate(f.Stack, api.MaxJobStackBytes), AtMS: now,
+		Attempt: r.Run.Attempt, AtMS: now,
+		Error: jobstore.Shorten(f.Error, min(api.MaxJobErrorBytes, most)), Stack: jobstore.Shorten(f.Stack, min(api.MaxJobStackBytes, most)),
 	})
 	if err != nil {
 		return nil, err
@@ -315,16 +322,4 @@ func (b *Broker) failed(r *jobstore.Record, f *api.JobFail) (*jobstore.Move, err
 	}
 	m.To = m.To.To(api.JobRetrying, now+delay.Milliseconds())
 	return m, nil
-}
-
-// truncate shortens s to at most limit bytes of whole characters, and replaces invalid ones,
-// each run of them by U+FFFD. Text of a worker may be binary, which JSON cannot hold.
-func truncate(s string, limit int) string {
-	if len(s) > limit {
-		s = s[:limit]
-		for len(s) > 0 && !utf8.ValidString(s[len(s)-min(len(s), utf8.UTFMax):]) {
-			s = s[:len(s)-1]
-		}
-	}
-	return strings.ToValidUTF8(s, "\uFFFD")
 }

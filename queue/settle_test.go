@@ -215,6 +215,36 @@ func TestHostileResultSchemasEndSoon(t *testing.T) {
 	}
 }
 
+// TestSchemasOfACallAreBounded: their number, and the cost of compiling them and of checking
+// results against them, whatever each of them may cost alone.
+func TestSchemasOfACallAreBounded(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, storage.Config{URL: storagetest.Redis(t).URL})
+	enqueue := func(n int, schema func(i int) string) error {
+		jobs := make([]api.NewJob, n)
+		for i := range jobs {
+			jobs[i] = job(`1`, func(j *api.NewJob) { j.ResultSchema = json.RawMessage(schema(i)) })
+		}
+		_, err := f.Enqueue(t.Context(), queue.Enqueue{Tenant: f.tenant, Namespace: namespace, Queue: emails, Jobs: jobs})
+		return err
+	}
+	small := func(i int) string { return fmt.Sprintf(`{"maximum":%d}`, i) }
+	if err := enqueue(api.MaxEnqueueSchemas+1, small); api.ErrorCode(err) != api.CodeInvalid || !strings.Contains(err.Error(), "result_schema") {
+		t.Errorf("Enqueue with %d schemas: got error %v, want CodeInvalid for result_schema", api.MaxEnqueueSchemas+1, err)
+	}
+	if err := enqueue(api.MaxEnqueueSchemas, small); err != nil {
+		t.Errorf("Enqueue with %d schemas: got error %v, want none", api.MaxEnqueueSchemas, err)
+	}
+	if err := enqueue(api.MaxEnqueueJobs, func(int) string { return small(1) }); err != nil {
+		t.Errorf("Enqueue of %d jobs with one schema: got error %v, want none", api.MaxEnqueueJobs, err)
+	}
+	names := strings.Repeat(`"name":{"minLength":1},`, 300)
+	large := func(i int) string { return fmt.Sprintf(`{"properties":{%s"n":{"maximum":%d}}}`, names, i) }
+	if err := enqueue(api.MaxEnqueueSchemas, large); api.ErrorCode(err) != api.CodeBodyLimit {
+		t.Errorf("Enqueue with %d schemas of %d bytes: got error %v, want CodeBodyLimit", api.MaxEnqueueSchemas, len(large(1)), err)
+	}
+}
+
 // TestErrorsAreTruncated: the error of a worker is kept up to its maximum size, in whole characters.
 func TestErrorsAreTruncated(t *testing.T) {
 	t.Parallel()

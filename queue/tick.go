@@ -88,7 +88,7 @@ func (b *Broker) tickItems(ctx context.Context, ticks []*Tick, out []TickOutcome
 		group.Go(func() error {
 			q := t.queue()
 			t.Job.Spec.Namespace = q.Namespace
-			items, err := b.items(ctx, q, []string{t.Job.ID}, []*api.JobSpec{t.Job.Spec}, false)
+			items, err := b.items(ctx, q, []string{t.Job.ID}, []*api.JobSpec{t.Job.Spec}, ofCaller)
 			t.Job.err = err
 			if err == nil {
 				t.Job.item = items[0]
@@ -265,19 +265,21 @@ func (b *Broker) announceTicks(ctx context.Context, ticks []*Tick, out []TickOut
 // interrupted: a schedule would otherwise wait for a job that no worker can find. Errors:
 // CodeStoreUnavailable.
 func (b *Broker) Standing(ctx context.Context, tenant string, ids []string) ([]api.JobState, error) {
-	found, err := b.jobs.Load(ctx, tenant, ids)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]api.JobState, len(ids))
-	for i, r := range found {
-		if r == nil {
-			continue
+	out := make([]api.JobState, 0, len(ids))
+	for part, err := range b.jobs.Parts(ctx, tenant, ids) {
+		if err != nil {
+			return nil, err
 		}
-		out[i] = r.Run.State
-		if out[i] == api.JobPending || out[i] == api.JobWaiting {
-			if _, err := b.jobs.Reindex(ctx, tenant, r); err != nil {
-				return nil, err
+		for _, r := range part {
+			if r == nil {
+				out = append(out, "")
+				continue
+			}
+			out = append(out, r.Run.State)
+			if r.Run.State == api.JobPending || r.Run.State == api.JobWaiting {
+				if _, err := b.jobs.Reindex(ctx, tenant, r); err != nil {
+					return nil, err
+				}
 			}
 		}
 	}

@@ -143,7 +143,7 @@ func (l *Loop) RunOnce(ctx context.Context, now int64) (total Counts, err error)
 // not busy. It returns the moment at which the next member is due, 0 if none is known.
 func (l *Loop) start(ctx context.Context, now int64) (next int64, err error) {
 	began := time.Now()
-	due, err := l.due.Read(ctx, now)
+	due, err := l.due.Read(ctx, now, !l.queues.busy) // busy, it could not use more queues
 	if err != nil {
 		l.queues.count(began, err)
 		l.schedules.count(began, err)

@@ -77,10 +77,10 @@ func check(ctx context.Context, path storage.SchedulePath, s *api.Schedule, by A
 	return by.May(ctx, s)
 }
 
-// put computes the next tick of a changed schedule, and stores both. It wakes the loop if the
-// tick is near; see storage.Schedules.Put for what a crash in between leaves.
+// put computes the first tick after the change of a schedule, and stores both. It wakes the loop if
+// the tick is near; see storage.Schedules.Put for what a crash in between leaves.
 func (r *Schedules) put(ctx context.Context, p storage.SchedulePut) error {
-	next, err := firstTick(p.Path, &p.After.Schedule, r.store.NowMS())
+	next, err := firstTick(p.Path, &p.After.Schedule, p.After.UpdatedAtMS)
 	if err != nil {
 		return err
 	}

@@ -78,6 +78,33 @@ func TestScheduleIsFiredAndStands(t *testing.T) {
 	})
 }
 
+// TestFirstTickFollowsTheCreation: a tick that passes while a schedule is checked is fired, since the
+// schedule was created before it.
+func TestFirstTickFollowsTheCreation(t *testing.T) {
+	t.Parallel()
+	eachService(t, func(t *testing.T, f *ticking, s *scheduler.Schedules) {
+		minutely := api.NewSchedule{Name: "minutely", Cron: "* * * * *", Queue: &api.ScheduleQueue{Name: "work"}}
+		const tick = 1_760_000_040_000 // a minute's begin
+		f.ms.Store(tick - 1)
+		by := somebody("ada")
+		by.May = func(context.Context, *api.Schedule) error {
+			f.ms.Store(tick + 2)
+			return nil
+		}
+		made, err := s.Create(t.Context(), f.tenant, namespace, &minutely, by)
+		if err != nil {
+			t.Fatalf("Create: %v", err)
+		}
+		if made.CreatedAtMS != tick-1 || made.NextRunMS != tick {
+			t.Errorf("Create: created at %d, next run at %d, want %d and %d", made.CreatedAtMS, made.NextRunMS, tick-1, tick)
+		}
+		f.round(t)
+		if fired, err := s.Get(t.Context(), f.tenant, namespace, "minutely"); err != nil || fired.Fired != 1 || fired.LastRun.TickMS != tick {
+			t.Errorf("Get after a round = %+v, error %v, want the tick of %d fired", fired, err, tick)
+		}
+	})
+}
+
 // TestRunsByHandAreJudged: who may not use the target is refused, also where only a
 // repeat is asked for; and the keys of a schedule that is no more are free again.
 func TestRunsByHandAreJudged(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/quota"
 )
 
 // Aliases keeps the named pointers to versions. An alias never points at a version that does
@@ -20,7 +21,7 @@ func NewAliases(s *Store) *Aliases { return &Aliases{s} }
 
 // Set points an alias at an existing version. With ifMatch it does so only if the alias
 // points at version *ifMatch, or does not exist where *ifMatch is 0. CodeFunctionNotFound,
-// CodeVersionNotFound, CodePreconditionFailed.
+// CodeVersionNotFound, CodePreconditionFailed, CodeTenantQuota.
 func (r *Aliases) Set(ctx context.Context, tenant, namespace, function, alias string, version int64, ifMatch *int64, nowMS int64) (api.Alias, error) {
 	a := api.Alias{Alias: alias, Version: version, UpdatedAtMS: nowMS}
 	raw, err := Encode(a)
@@ -31,9 +32,12 @@ func (r *Aliases) Set(ctx context.Context, tenant, namespace, function, alias st
 		return api.Alias{}, versionNotFound(version)
 	}
 	k := r.s.keys.function(tenant, namespace, function)
-	_, err = r.s.Script(ctx, scriptAliasSet,
-		[]string{k.meta(), k.versionSeq(), k.aliases(), k.alias(alias)},
-		raw, alias, version, matchArg(ifMatch))
+	err = r.s.TakingNew(ctx, tenant, k.aliases(), alias, quota.Aliases, func() error {
+		_, err := r.s.Script(ctx, scriptAliasSet,
+			[]string{k.meta(), k.versionSeq(), k.aliases(), k.alias(alias)},
+			raw, alias, version, matchArg(ifMatch))
+		return err
+	})
 	if api.ErrorCode(err) == api.CodeVersionNotFound {
 		err = versionNotFound(version) // the script cannot name it
 	}
@@ -103,5 +107,8 @@ func (r *Aliases) List(ctx context.Context, tenant, namespace, function, after s
 func (r *Aliases) Delete(ctx context.Context, tenant, namespace, function, alias string, ifMatch *int64) error {
 	k := r.s.keys.function(tenant, namespace, function)
 	_, err := r.s.ScriptOnce(ctx, scriptAliasDelete, []string{k.alias(alias), k.aliases()}, alias, matchArg(ifMatch))
+	if err == nil {
+		r.s.Returned(ctx, tenant, One(quota.Aliases))
+	}
 	return err
 }

@@ -21,6 +21,10 @@ const (
 	ChangeSecret = "secret"
 	// ChangeKey: the API key was revoked.
 	ChangeKey = "key"
+	// ChangeDomain: the custom domain was added, changed, verified or removed.
+	ChangeDomain = "domain"
+	// ChangeLimits: the limits of the tenant were set.
+	ChangeLimits = "limits"
 	// ChangeResubscribed is never published. Subscribe passes it on when the connection was
 	// re-established, since changes before that may have been missed.
 	ChangeResubscribed = "resubscribed"
@@ -42,6 +46,7 @@ type Change struct {
 	KeyID        string `json:"key_id,omitempty"`
 	Binding      string `json:"binding,omitempty"`
 	Secret       string `json:"secret,omitempty"`
+	Domain       string `json:"domain,omitempty"`
 }
 
 // PublishChange sends a notice to every process that subscribed, this one included. It does

@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/quota"
 )
 
 // Drafts keeps uploads for a day, or until they are published.
@@ -31,7 +32,7 @@ type tombstone struct {
 // only these, since a draft may have many megabytes.
 const draftHead = 256
 
-// Put stores a draft for api.DraftTTLMS. CodeFunctionNotFound.
+// Put stores a draft for api.DraftTTLMS. CodeFunctionNotFound, CodeTenantQuota.
 func (r *Drafts) Put(ctx context.Context, tenant, namespace, function string, d api.Draft) error {
 	if _, err := NewFunctions(r.s).Get(ctx, tenant, namespace, function); err != nil {
 		return err
@@ -41,7 +42,51 @@ func (r *Drafts) Put(ctx context.Context, tenant, namespace, function string, d 
 		return err
 	}
 	key := r.s.keys.function(tenant, namespace, function).draft(d.DraftID)
-	return Failure(ctx, "store draft", r.s.rdb.Set(ctx, key, raw, api.DraftTTLMS*time.Millisecond).Err())
+	store := func() error {
+		return Failure(ctx, "store draft", r.s.rdb.Set(ctx, key, raw, api.DraftTTLMS*time.Millisecond).Err())
+	}
+	if r.s.quotas == nil {
+		return store()
+	}
+	size := int64(len(raw))
+	return r.s.Taking(ctx, tenant, func() error {
+		if err := r.list(ctx, tenant, draftMember(namespace, function, d.DraftID), size); err != nil {
+			return err
+		}
+		return store()
+	}, One(quota.Drafts), quota.Amount{Quota: quota.DraftBytes, Amount: size})
+}
+
+// draftMember is a draft in the set of a tenant's drafts.
+func draftMember(namespace, function, id string) string { return namespace + "/" + function + "/" + id }
+
+// list enters a draft in the set of the tenant's drafts before it is stored, so that every stored
+// draft is counted.
+func (r *Drafts) list(ctx context.Context, tenant, member string, size int64) error {
+	until := float64(r.s.NowMS() + api.DraftTTLMS)
+	pipe := r.s.rdb.Pipeline()
+	pipe.HSet(ctx, r.s.keys.QuotaDraftSizes(tenant), member, size)
+	pipe.ZAdd(ctx, r.s.keys.QuotaDrafts(tenant), redis.Z{Score: until, Member: member})
+	_, err := pipe.Exec(ctx)
+	return Failure(ctx, "list draft", err)
+}
+
+// forget removes a published draft from the set of the tenant's drafts. It is best effort: the
+// entry expires.
+func (r *Drafts) forget(ctx context.Context, tenant, namespace, function, id string) {
+	if r.s.quotas == nil {
+		return
+	}
+	member := draftMember(namespace, function, id)
+	pipe := r.s.rdb.Pipeline()
+	size := pipe.HGet(ctx, r.s.keys.QuotaDraftSizes(tenant), member)
+	removed := pipe.ZRem(ctx, r.s.keys.QuotaDrafts(tenant), member)
+	pipe.HDel(ctx, r.s.keys.QuotaDraftSizes(tenant), member)
+	if err := ExecOptional(ctx, pipe); err != nil || removed.Val() == 0 {
+		return
+	}
+	bytes, _ := size.Int64() // 0 if it is missing
+	r.s.Returned(ctx, tenant, One(quota.Drafts), quota.Amount{Quota: quota.DraftBytes, Amount: bytes})
 }
 
 // Get returns a draft. CodeDraftConsumed if it was published; CodeDraftExpired if its id

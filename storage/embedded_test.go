@@ -19,6 +19,7 @@ import (
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/activations"
 	"github.com/codesous/sous/storage/embedded"
+	"github.com/codesous/sous/storage/kvstore"
 	"github.com/codesous/sous/storage/storagetest"
 )
 
@@ -57,7 +58,7 @@ func TestEmbeddedKeepsWhatWasWritten(t *testing.T) {
 	if _, err := f.activations.SweepFunction(ctx, tn, ns, name, f.NowMS(), 10); err != nil { // strings, sets, sorted sets, a hash
 		t.Fatalf("activations.SweepFunction: %v", err)
 	}
-	kv := storage.NewKV(f.Store)
+	kv := kvstore.New(f.Store)
 	binary := []byte("\x00\xff\n")
 	for key, ttl := range map[string]time.Duration{"for ever": 0, "a moment": 300 * time.Millisecond, "an hour": time.Hour} {
 		if err := kv.Set(ctx, tn, ns, key, binary, ttl); err != nil {
@@ -84,7 +85,7 @@ func TestEmbeddedKeepsWhatWasWritten(t *testing.T) {
 	if c, err := g.activations.SweepFunction(ctx, tn, ns, name, g.NowMS(), 10); err != nil || c.Read != 0 {
 		t.Errorf("SweepFunction: got %+v and error %v, want no record read: the cursor was kept", c, err)
 	}
-	kv = storage.NewKV(g.Store)
+	kv = kvstore.New(g.Store)
 	for key, want := range map[string]bool{"for ever": true, "a moment": false, "an hour": true} {
 		if value, found, err := kv.Get(ctx, tn, ns, key); err != nil || found != want || found && !bytes.Equal(value, binary) {
 			t.Errorf("Get of %s: got %q, found %v and error %v, want found %v and the stored bytes", key, value, found, err, want)
@@ -182,7 +183,7 @@ func TestEmbeddedRefusesADamagedSnapshot(t *testing.T) {
 func TestEmbeddedTakesLargeValues(t *testing.T) {
 	t.Parallel()
 	s := storagetest.Open(t, storage.Config{Embedded: storagetest.Embedded(t, t.TempDir())})
-	kv, tenant := storage.NewKV(s), storagetest.Tenant(t)
+	kv, tenant := kvstore.New(s), storagetest.Tenant(t)
 	value := bytes.Repeat([]byte("0123456789abcdef"), 1<<20)
 	if err := kv.Set(t.Context(), tenant, "n", "k", value, 0); err != nil {
 		t.Fatalf("Set: %v", err)

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/quota"
 )
 
 // Functions keeps the function records and each namespace's index of them. A deleted
@@ -23,7 +24,7 @@ func NewFunctions(s *Store) *Functions { return &Functions{s} }
 
 // Create stores a new function. A deleted function of that name comes back, with its
 // versions, its aliases and its version numbers, and without the counts of its calls and its last
-// failure. A repeat of the same record succeeds. CodeFunctionExists.
+// failure. A repeat of the same record succeeds. CodeFunctionExists, CodeTenantQuota.
 func (r *Functions) Create(ctx context.Context, f api.Function) (api.Function, error) {
 	f.DeletedAtMS = nil
 	if err := NewTenants(r.s).RegisterNamespace(ctx, f.Tenant, f.Namespace); err != nil {
@@ -35,11 +36,15 @@ func (r *Functions) Create(ctx context.Context, f api.Function) (api.Function, e
 	}
 	k := r.s.keys.function(f.Tenant, f.Namespace, f.Name)
 	today := r.s.NowMS() / (24 * time.Hour).Milliseconds()
-	_, err = r.s.Script(ctx, scriptFunctionCreate, []string{
-		k.meta(), r.s.keys.functionIndex(f.Tenant, f.Namespace),
-		r.s.keys.FunctionCalls(f.Tenant, f.Namespace, f.Name, today), r.s.keys.FunctionCalls(f.Tenant, f.Namespace, f.Name, today-1),
-		r.s.keys.FunctionFailure(f.Tenant, f.Namespace, f.Name),
-	}, raw, f.Name)
+	index := r.s.keys.FunctionIndex(f.Tenant, f.Namespace)
+	err = r.s.TakingNew(ctx, f.Tenant, index, f.Name, quota.Functions, func() error {
+		_, err := r.s.Script(ctx, scriptFunctionCreate, []string{
+			k.meta(), index,
+			r.s.keys.FunctionCalls(f.Tenant, f.Namespace, f.Name, today), r.s.keys.FunctionCalls(f.Tenant, f.Namespace, f.Name, today-1),
+			r.s.keys.FunctionFailure(f.Tenant, f.Namespace, f.Name),
+		}, raw, f.Name)
+		return err
+	})
 	if err != nil {
 		return api.Function{}, err
 	}
@@ -115,7 +120,7 @@ func (r *Functions) Delete(ctx context.Context, tenant, namespace, name string, 
 // included, after the name after. next is "" at the end.
 func (r *Functions) Names(ctx context.Context, tenant, namespace, after string, limit int) (names []string, next string, err error) {
 	limit = PageLimit(limit)
-	names, err = r.s.LexRange(ctx, r.s.keys.functionIndex(tenant, namespace), after, limit+1)
+	names, err = r.s.LexRange(ctx, r.s.keys.FunctionIndex(tenant, namespace), after, limit+1)
 	if err != nil {
 		return nil, "", Failure(ctx, "list functions", err)
 	}

@@ -46,6 +46,10 @@ func (Keys) BindingNamespaces() string { return "cs:cadence:namespaces" }
 // trigger.
 func (Keys) TriggerNamespaces() string { return "cs:trigger:namespaces" }
 
+// DomainOwners is the hash of the owners of verified custom domains, by domain. Tenants share it,
+// since it decides between them.
+func (Keys) DomainOwners() string { return "cs:domain:owners" }
+
 // DocumentChangesChannel carries the namespaces of documents, each as t/install/ns, that
 // were written to.
 func (Keys) DocumentChangesChannel() string { return "cs:doc:changes" }
@@ -67,9 +71,11 @@ func (k Keys) tenant(t string) string {
 	return t
 }
 
-func (k Keys) namespaces(t string) string { return "cs:tenant:" + k.tenant(t) + ":namespaces" }
+// Namespaces is the set of a tenant's namespaces.
+func (k Keys) Namespaces(t string) string { return "cs:tenant:" + k.tenant(t) + ":namespaces" }
 
-func (k Keys) functionIndex(t, ns string) string {
+// FunctionIndex is the set of a namespace's functions.
+func (k Keys) FunctionIndex(t, ns string) string {
 	return "cs:fn:" + k.tenant(t) + ":" + ns + ":index"
 }
 
@@ -145,15 +151,73 @@ func (k Keys) APIKeySet(t string) string { return "cs:keys:" + k.tenant(t) }
 // Audit is a tenant's stream of audit events; t may be api.AllTenants.
 func (k Keys) Audit(t string) string { return "cs:audit:" + k.tenant(t) }
 
-func (k Keys) kv(t, ns, key string) string {
-	return "cs:kv:" + k.tenant(t) + ":" + ns + ":" + key
+// Refusals is the stream of a tenant's requests that were refused, apart from its audit so
+// that they cannot displace a change.
+func (k Keys) Refusals(t string) string { return "cs:refusals:" + k.tenant(t) }
+
+// KVKeys builds the keys of a namespace's cs.kv, for package kvstore.
+type KVKeys struct{ tenant, namespace string }
+
+// KVKeys returns the key builder of a namespace.
+func (s *Store) KVKeys(tenant, namespace string) KVKeys {
+	return KVKeys{s.keys.tenant(tenant), namespace}
+}
+
+// PrefixKV begins the keys of all values, by which they are scanned.
+const PrefixKV = "cs:kv:"
+
+// Value holds the value of a key.
+func (k KVKeys) Value(key string) string { return PrefixKV + k.tenant + ":" + k.namespace + ":" + key }
+
+// Index is the set of the keys, in byte order.
+func (k KVKeys) Index() string { return "cs:kvindex:" + k.tenant + ":" + k.namespace }
+
+// Expiry is the set of the keys that expire, by the time at which they do.
+func (k KVKeys) Expiry() string { return k.Index() + ":expiry" }
+
+// Sizes is the hash of the bytes of each key with its value.
+func (k KVKeys) Sizes() string { return k.Index() + ":sizes" }
+
+// Usage is the hash of the counts of the tenant and of its namespaces.
+func (k KVKeys) Usage() string { return "cs:kvusage:" + k.tenant }
+
+// ValueOf parses a key below PrefixKV. ok is false for a key of no tenant.
+func (s *Store) ValueOf(key string) (tenant, namespace, name string, ok bool) {
+	rest, below := strings.CutPrefix(key, PrefixKV)
+	tenant, rest, parted := strings.Cut(rest, ":")
+	namespace, name, named := strings.Cut(rest, ":")
+	bare := strings.TrimSuffix(strings.TrimPrefix(tenant, "{"), "}")
+	return bare, namespace, name, below && parted && named && s.keys.tenant(bare) == tenant
+}
+
+// QuotaLimits holds the limits of a tenant.
+func (k Keys) QuotaLimits(t string) string { return "cs:quota:" + k.tenant(t) + ":limits" }
+
+// QuotaUse is the hash of the amounts that a tenant stores, by quota.
+func (k Keys) QuotaUse(t string) string { return "cs:quota:" + k.tenant(t) + ":use" }
+
+// QuotaRates is the hash of the rest of a tenant's rates, by quota.
+func (k Keys) QuotaRates(t string) string { return "cs:quota:" + k.tenant(t) + ":rates" }
+
+// QuotaDrafts is the set of a tenant's drafts, each as ns/function/id, by the time at which they
+// expire.
+func (k Keys) QuotaDrafts(t string) string { return "cs:quota:" + k.tenant(t) + ":drafts" }
+
+// QuotaDraftSizes is the hash of the bytes of a tenant's drafts.
+func (k Keys) QuotaDraftSizes(t string) string { return "cs:quota:" + k.tenant(t) + ":draftsizes" }
+
+// UsageDay is the hash of the use of a tenant's functions on a day, which counts from 1970
+// in UTC.
+func (k Keys) UsageDay(t string, day int64) string {
+	return "cs:usage:" + k.tenant(t) + ":" + strconv.FormatInt(day, 10)
 }
 
 func (k Keys) schedule(t, ns, name string) scheduleKeys {
 	return scheduleKeys("cs:schedule:" + k.tenant(t) + ":" + ns + ":" + name)
 }
 
-func (k Keys) scheduleIndex(t, ns string) string {
+// ScheduleIndex is the set of a namespace's schedules.
+func (k Keys) ScheduleIndex(t, ns string) string {
 	return "cs:schedule:" + k.tenant(t) + ":" + ns + ":index"
 }
 
@@ -206,6 +270,13 @@ func (k Keys) Triggers(t, ns string) string {
 func (k Keys) TriggerSlots(t, ns, queue string) string {
 	return "cs:trigger:" + k.tenant(t) + ":" + ns + ":slots:" + queue
 }
+
+// Domain holds a tenant's claim to a custom domain. A domain has a dot and no colon, so no claim is
+// called index.
+func (k Keys) Domain(t, domain string) string { return "cs:domain:" + k.tenant(t) + ":" + domain }
+
+// DomainIndex is the set of the custom domains that a tenant claims.
+func (k Keys) DomainIndex(t string) string { return "cs:domain:" + k.tenant(t) + ":index" }
 
 // BindingKeys is the prefix of a worker binding's keys.
 type BindingKeys string
@@ -292,8 +363,10 @@ func (k Keys) DocumentTenantUsage(t string) string { return "cs:doc:" + k.tenant
 // DocumentInstalls is the set of a tenant's installs.
 func (k Keys) DocumentInstalls(t string) string { return "cs:doc:" + k.tenant(t) + ":installs" }
 
-// DocumentExpiring is the set of a tenant's namespaces, each as install/ns, by the soonest
-// expiry in it.
+// DocumentNames is the set of the namespaces that a tenant has ever had, each as install/ns.
+func (k Keys) DocumentNames(t string) string { return "cs:doc:" + k.tenant(t) + ":names" }
+
+// DocumentExpiring is the set of a tenant's namespaces, each as install/ns, by their soonest expiry.
 func (k Keys) DocumentExpiring(t string) string { return "cs:doc:" + k.tenant(t) + ":expiring" }
 
 // taskRecords begins the keys of all tasks.
@@ -310,15 +383,15 @@ func (k Keys) taskPrefix(t, taskType string) string {
 	return taskRecords + k.tenant(t) + "." + taskType + ":"
 }
 
-// taskIndex is the set of the keys of a tenant's tasks that have not ended, by updated_at.
-func (k Keys) taskIndex(t string) string { return "gbe:idx:tasks:" + k.tenant(t) + ":by_updated" }
+// TaskIndex is the set of the keys of a tenant's tasks that have not ended, by updated_at.
+func (k Keys) TaskIndex(t string) string { return "gbe:idx:tasks:" + k.tenant(t) + ":by_updated" }
 
 // taskEvents is a stream, such as gbe:tasks:t_acme01.resize:progress.
 func (k Keys) taskEvents(t, taskType, kind string) string {
 	return "gbe:tasks:" + k.tenant(t) + "." + taskType + ":" + kind
 }
 
-// taskIndexOf is the taskIndex of the one tenant whose tasks' keys can begin with text, a
+// taskIndexOf is the TaskIndex of the one tenant whose tasks' keys can begin with text, a
 // complete key or a part of one. It is "" where text ends before the tenant does, as in
 // gbe:state:tasks:t_ac, or is not the beginning of a task's key.
 func (k Keys) taskIndexOf(text string) string {
@@ -330,7 +403,7 @@ func (k Keys) taskIndexOf(text string) string {
 	if !ended || tenant == "" || !strings.HasPrefix(text, k.taskPrefix(tenant, "")) {
 		return ""
 	}
-	return k.taskIndex(tenant)
+	return k.TaskIndex(tenant)
 }
 
 // JobKeys builds the keys of a tenant's jobs and queues, for package queue.

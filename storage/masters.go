@@ -16,6 +16,16 @@ type Node struct {
 	Client redis.Cmdable
 }
 
+// Pattern returns the pattern of SCAN that finds the keys of this server which begin with prefix,
+// and perhaps others. A node of a KVRocks cluster that continues at a key without the prefix skips
+// the rest of that key's slot, so the pattern for a node of a cluster matches all keys.
+func (n Node) Pattern(prefix string) string {
+	if n.Addr != "" {
+		return "*"
+	}
+	return prefix + "*"
+}
+
 // Masters returns the servers that together hold all keys, in the order of their
 // addresses. The address is "" where the store is a single server.
 func (s *Store) Masters(ctx context.Context) ([]Node, error) {

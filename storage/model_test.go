@@ -13,6 +13,7 @@ import (
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/activations"
+	"github.com/codesous/sous/storage/kvstore"
 	"github.com/codesous/sous/storage/storagetest"
 )
 
@@ -237,7 +238,7 @@ func jsonString(s string) string {
 }
 
 func (m *machine) kvStep(t *rapid.T) {
-	kv, tenant := storage.NewKV(m.f.Store), m.f.fn.Tenant
+	kv, tenant := kvstore.New(m.f.Store), m.f.fn.Tenant
 	key := rapid.SampledFrom([]string{"a", "b", "a:b"}).Draw(t, "key")
 	if rapid.Bool().Draw(t, "delete") {
 		was, err := kv.Del(t.Context(), tenant, "n", key)
@@ -293,7 +294,7 @@ func (m *machine) compare(t *rapid.T) {
 	}
 	m.compareActivations(t)
 	for key, value := range m.m.kv {
-		got, found, err := storage.NewKV(m.f.Store).Get(ctx, fn.Tenant, "n", key)
+		got, found, err := kvstore.New(m.f.Store).Get(ctx, fn.Tenant, "n", key)
 		want(t, "kv", "", err)
 		if !found || string(got) != value {
 			t.Fatalf("Get of %s: got %q and found %v, want %q", key, got, found, value)

@@ -11,6 +11,7 @@ import (
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/activations"
+	"github.com/codesous/sous/storage/kvstore"
 	"github.com/codesous/sous/storage/storagetest"
 )
 
@@ -50,7 +51,7 @@ func TestOutage(t *testing.T) {
 			_, _, err := f.versions.List(ctx, f.fn.Tenant, f.fn.Namespace, f.fn.Name, 0, 1)
 			return err
 		},
-		"kv": func() error { return storage.NewKV(f.Store).Set(ctx, f.fn.Tenant, "n", "k", nil, 0) },
+		"kv": func() error { return kvstore.New(f.Store).Set(ctx, f.fn.Tenant, "n", "k", nil, 0) },
 	}
 	for name, call := range calls {
 		began := time.Now()

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/quota"
 )
 
 // Publish is a request to make a version of a draft. Bundle is the canonical tar of the
@@ -27,10 +28,10 @@ type Publish struct {
 // configuration it returns that one, and created is false. In both cases it sets the alias
 // and consumes the draft. Publishes of one function wait for each other in this process;
 // conflicts with other processes are retried (see RetryConflicts). CodeFunctionNotFound,
-// CodeDraftNotFound, CodeDraftExpired, CodeDraftConsumed.
+// CodeDraftNotFound, CodeDraftExpired, CodeDraftConsumed, CodeTenantQuota.
 func (r *Versions) Publish(ctx context.Context, p Publish) (version api.Version, created bool, err error) {
 	k := r.s.keys.function(p.Tenant, p.Namespace, p.Function)
-	unlock, err := r.s.publishing.lock(ctx, string(k))
+	unlock, err := r.s.publishing.Lock(ctx, string(k))
 	if err != nil {
 		return api.Version{}, false, err
 	}
@@ -49,6 +50,9 @@ func (r *Versions) Publish(ctx context.Context, p Publish) (version api.Version,
 		version, created, err = r.publish(ctx, k, p, before)
 		return err
 	})
+	if err == nil {
+		NewDrafts(r.s).forget(ctx, p.Tenant, p.Namespace, p.Function, p.DraftID)
+	}
 	return version, created, err
 }
 
@@ -143,8 +147,15 @@ func (r *Versions) publish(ctx context.Context, k functionKeys, p Publish, befor
 	if err != nil {
 		return api.Version{}, false, err
 	}
-	_, err = r.s.Script(ctx, scriptPublish, keys, args...)
-	return v, true, err
+	script := func() error {
+		_, err := r.s.Script(ctx, scriptPublish, keys, args...)
+		return err
+	}
+	size := quota.Amount{Quota: quota.BundleBytes, Amount: v.SizeBytes}
+	if p.Alias == "" {
+		return v, true, r.s.Taking(ctx, p.Tenant, script, One(quota.Versions), size)
+	}
+	return v, true, r.s.TakingNew(ctx, p.Tenant, k.aliases(), p.Alias, quota.Aliases, script, One(quota.Versions), size)
 }
 
 // equals reports whether v is the version that p would make. Configurations are compared

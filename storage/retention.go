@@ -40,3 +40,8 @@ func (r Retention) Or(ms int64) Retention {
 func (s *Store) ActivationRetentionMS(tenant string, own int64) int64 {
 	return s.activations.Or(api.ActivationTTLMS).MS(tenant, own)
 }
+
+// AuditRetentionMS returns how long events of a tenant's audit are kept, in milliseconds.
+func (s *Store) AuditRetentionMS(tenant string) int64 {
+	return s.audit.Or(api.AuditTTLMS).MS(tenant, 0)
+}

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/quota"
 )
 
 // StoredSchedule is a schedule's record. Its invocations run on behalf of the principal
@@ -63,7 +64,7 @@ type SchedulePut struct {
 //
 // The same Put again completes it. Otherwise the ticker computes the tick again where rev
 // differs, and the sweeper corrects the due times. CodeStoreConflict if the schedule has
-// changed since it was read; CodeScheduleLimit.
+// changed since it was read; CodeScheduleLimit, CodeTenantQuota.
 func (r *Schedules) Put(ctx context.Context, p SchedulePut) error {
 	before, keep := "", ""
 	if p.Before != nil {
@@ -85,24 +86,42 @@ func (r *Schedules) Put(ctx context.Context, p SchedulePut) error {
 		p.After.CreatedAtMS,
 		api.MaxSchedules,
 	}
-	_, err = r.s.ScriptThen(ctx, scriptSchedulePut, r.keys(p.Path), args, func(pipe redis.Pipeliner) {
-		if p.NextMS > 0 {
-			MarkDue(ctx, pipe, DueSchedulePrefix+p.Path.Tenant, p.NextMS)
-		}
-	})
-	return err
+	return r.s.Taking(ctx, p.Path.Tenant, func() error {
+		_, err := r.s.ScriptThen(ctx, scriptSchedulePut, r.keys(p.Path), args, func(pipe redis.Pipeliner) {
+			if p.NextMS > 0 {
+				MarkDue(ctx, pipe, DueSchedulePrefix+p.Path.Tenant, p.NextMS)
+			}
+		})
+		return err
+	}, p.amounts(raw)...)
+}
+
+// amounts returns what a change adds to the quotas, where raw is the new record. A change that
+// adds nothing is never refused.
+func (p *SchedulePut) amounts(raw string) []quota.Amount {
+	bytes := p.After.BytesPerMinute(len(raw))
+	if p.Before == nil {
+		return []quota.Amount{One(quota.Schedules), {Quota: quota.ScheduleBytes, Amount: bytes}}
+	}
+	if p.Before.Meta != nil {
+		bytes -= p.Before.Meta.BytesPerMinute(len(p.Before.Raw))
+	}
+	return []quota.Amount{{Quota: quota.ScheduleBytes, Amount: bytes}}
 }
 
 // keys returns the keys of the scripts that put and delete a schedule.
 func (r *Schedules) keys(p SchedulePath) []string {
 	k := r.s.keys.schedule(p.Tenant, p.Namespace, p.Name)
-	return []string{k.meta(), k.state(), r.s.keys.scheduleIndex(p.Tenant, p.Namespace), r.s.keys.scheduleDue(p.Tenant), k.inflight()}
+	return []string{k.meta(), k.state(), r.s.keys.ScheduleIndex(p.Tenant, p.Namespace), r.s.keys.scheduleDue(p.Tenant), k.inflight()}
 }
 
 // Delete removes the schedule that Load has returned, or, where Load found none, the
 // remains of an interrupted write. CodeStoreConflict if the schedule has changed since.
 func (r *Schedules) Delete(ctx context.Context, s *LoadedSchedule) error {
 	_, err := r.s.Script(ctx, scriptScheduleDelete, r.keys(s.Path), s.Raw, s.Path.Name, s.Path.member())
+	if err == nil && s.Meta != nil {
+		r.s.Returned(ctx, s.Path.Tenant, One(quota.Schedules), quota.Amount{Quota: quota.ScheduleBytes, Amount: s.Meta.BytesPerMinute(len(s.Raw))})
+	}
 	return err
 }
 
@@ -118,9 +137,6 @@ func (r *Schedules) Load(ctx context.Context, path SchedulePath) (*LoadedSchedul
 // LoadMany reads schedules of any tenants, with their states, in one round trip. A
 // schedule that cannot be read has its error in Err.
 func (r *Schedules) LoadMany(ctx context.Context, paths []SchedulePath) ([]LoadedSchedule, error) {
-	if len(paths) == 0 {
-		return nil, nil
-	}
 	type reads struct {
 		meta     *redis.StringCmd
 		state    *redis.MapStringStringCmd
@@ -173,14 +189,13 @@ func loadedSchedule(path SchedulePath, raw string, state map[string]string) (s L
 // after. next is "" at the end. A name may belong to a schedule whose creation or deletion
 // was interrupted.
 func (r *Schedules) Names(ctx context.Context, tenant, namespace, after string, limit int) (names []string, next string, err error) {
-	limit = PageLimit(limit)
-	names, err = r.s.rdb.SMembers(ctx, r.s.keys.scheduleIndex(tenant, namespace)).Result()
+	names, err = r.s.rdb.SMembers(ctx, r.s.keys.ScheduleIndex(tenant, namespace)).Result()
 	if err != nil {
 		return nil, "", Failure(ctx, "list schedules", err)
 	}
 	names = slices.DeleteFunc(names, func(name string) bool { return name <= after })
 	slices.Sort(names)
-	names, next = FirstPage(names, limit)
+	names, next = FirstPage(names, PageLimit(limit))
 	return names, next, nil
 }
 
@@ -191,18 +206,23 @@ func (r *Schedules) List(ctx context.Context, tenant, namespace, after string, l
 	if err != nil {
 		return nil, "", err
 	}
-	paths := make([]SchedulePath, len(names))
-	for i, name := range names {
-		paths[i] = SchedulePath{tenant, namespace, name}
-	}
-	items, err = r.LoadMany(ctx, paths)
-	if err != nil {
-		return nil, "", err
-	}
-	for i := range items {
-		if items[i].Err != nil {
-			return nil, "", items[i].Err
+	for part := range slices.Chunk(names, 50) { // records may have 64 KiB
+		paths := make([]SchedulePath, len(part))
+		for i, name := range part {
+			paths[i] = SchedulePath{tenant, namespace, name}
+		}
+		loaded, err := r.LoadMany(ctx, paths)
+		if err != nil {
+			return nil, "", err
+		}
+		for _, s := range loaded {
+			if s.Err != nil {
+				return nil, "", s.Err
+			}
+			if s.Meta != nil {
+				items = append(items, s)
+			}
 		}
 	}
-	return slices.DeleteFunc(items, func(s LoadedSchedule) bool { return s.Meta == nil }), next, nil
+	return items, next, nil
 }

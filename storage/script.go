@@ -62,6 +62,13 @@ const (
 	scriptScheduleDelete = "schedule_delete.lua"
 )
 
+// The scripts of package quotas.
+const (
+	ScriptQuotaTake    = "quota_take.lua"
+	ScriptQuotaRecount = "quota_recount.lua"
+	ScriptQuotaLease   = "quota_lease.lua"
+)
+
 // The scripts of package queue. ScriptDueSettle is called by SettleDue in this package, for
 // queues and for tenants with schedules.
 const (

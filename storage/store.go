@@ -14,6 +14,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/coalesce"
+	"github.com/codesous/sous/storage/keyedmutex"
 )
 
 // Config selects the store. One of URL and Embedded is required; every other field has a
@@ -39,6 +40,9 @@ type Config struct {
 	// Activations is how long ended activations are kept, with their results and logs.
 	// Default: api.ActivationTTLMS.
 	Activations Retention
+	// Audit is how long events of the audit are kept. Zero means api.AuditTTLMS for all
+	// tenants.
+	Audit Retention
 	// Metrics registers the metrics of the Store. Default: none.
 	Metrics prometheus.Registerer
 	// ScriptPrelude is Lua text that precedes every script, for tests that watch
@@ -70,6 +74,7 @@ type Store struct {
 	keys Keys
 	// activations is how long ended activations are kept.
 	activations Retention
+	audit       Retention // how long events of the audit are kept
 	scripts     map[string]*redis.Script
 	clock       func() time.Time
 	// commits has the writes of the next group commits, by stripe.
@@ -78,7 +83,8 @@ type Store struct {
 	metrics *storeMetrics
 	// publishing makes publishes of one function queue up in this process: a
 	// conflict between them would send up to 16 MiB again.
-	publishing *keyedMutex
+	publishing *keyedmutex.Mutex
+	quotas     Quotas // nil: nothing is limited; see LimitBy
 	// life ends with Close; work that outlives its caller runs under it.
 	life    context.Context // the Store's own lifetime, not a caller's
 	end     context.CancelCauseFunc
@@ -115,9 +121,9 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		hashTags = *cfg.HashTags
 	}
 	s := &Store{
-		rdb: rdb, embedded: cfg.Embedded != nil, keys: Keys{hashTags: hashTags}, activations: cfg.Activations, scripts: scripts, clock: cfg.Clock,
+		rdb: rdb, embedded: cfg.Embedded != nil, keys: Keys{hashTags: hashTags}, activations: cfg.Activations, audit: cfg.Audit, scripts: scripts, clock: cfg.Clock,
 		stripes:    maphash.MakeSeed(),
-		publishing: newKeyedMutex(),
+		publishing: keyedmutex.New(),
 		metrics:    newStoreMetrics(scripts, texts),
 	}
 	rdb.AddHook(s.metrics)

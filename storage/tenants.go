@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/quota"
 )
 
 // Tenants is the registry of tenants and their namespaces: the set cs:tenants, and a set
@@ -20,11 +21,24 @@ func NewTenants(s *Store) *Tenants { return &Tenants{s} }
 // RegisterNamespace adds a tenant and its namespace to the registry, before the first record of the
 // namespace is written. It may be repeated. The tenant comes first, so that every
 // namespace in the registry can be reached from its root.
+//
+// CodeTenantQuota for a new namespace of a tenant that may have no more.
 func (r *Tenants) RegisterNamespace(ctx context.Context, tenant, namespace string) error {
+	if r.s.quotas == nil {
+		return r.register(ctx, tenant, namespace)
+	}
+	known, err := r.HasNamespace(ctx, tenant, namespace)
+	if err != nil || known {
+		return err
+	}
+	return r.s.Taking(ctx, tenant, func() error { return r.register(ctx, tenant, namespace) }, One(quota.Namespaces))
+}
+
+func (r *Tenants) register(ctx context.Context, tenant, namespace string) error {
 	if err := r.s.rdb.SAdd(ctx, keyTenants, tenant).Err(); err != nil {
 		return Failure(ctx, "register tenant", err)
 	}
-	return Failure(ctx, "register namespace", r.s.rdb.SAdd(ctx, r.s.keys.namespaces(tenant), namespace).Err())
+	return Failure(ctx, "register namespace", r.s.rdb.SAdd(ctx, r.s.keys.Namespaces(tenant), namespace).Err())
 }
 
 // Exists reports whether the tenant has ever had a record.
@@ -35,7 +49,7 @@ func (r *Tenants) Exists(ctx context.Context, tenant string) (bool, error) {
 
 // HasNamespace reports whether the namespace has ever had a record.
 func (r *Tenants) HasNamespace(ctx context.Context, tenant, namespace string) (bool, error) {
-	ok, err := r.s.rdb.SIsMember(ctx, r.s.keys.namespaces(tenant), namespace).Result()
+	ok, err := r.s.rdb.SIsMember(ctx, r.s.keys.Namespaces(tenant), namespace).Result()
 	return ok, Failure(ctx, "look up namespace", err)
 }
 
@@ -48,7 +62,7 @@ func (r *Tenants) List(ctx context.Context, after string, limit int) (items []st
 // Namespaces returns a page of a tenant's namespaces, in order, after the namespace after.
 // next is "" at the end, else the after of the next page.
 func (r *Tenants) Namespaces(ctx context.Context, tenant, after string, limit int) (items []string, next string, err error) {
-	return r.page(ctx, r.s.keys.namespaces(tenant), after, limit)
+	return r.page(ctx, r.s.keys.Namespaces(tenant), after, limit)
 }
 
 // page reads a whole set in small steps and keeps the first limit members behind
@@ -84,14 +98,40 @@ type FunctionPath struct{ Tenant, Namespace, Function string }
 // a namespace before its functions. Walk ends at the first error, which it yields.
 func (r *Tenants) Walk(ctx context.Context) iter.Seq2[FunctionPath, error] {
 	return func(yield func(FunctionPath, error) bool) {
-		for tenants, err := range r.s.ScanSet(ctx, keyTenants) {
-			if err != nil {
-				yield(FunctionPath{}, err)
+		r.walk(ctx, yield, func(at FunctionPath) bool {
+			return yield(at, nil) && r.walkNamespace(ctx, at.Tenant, at.Namespace, yield)
+		})
+	}
+}
+
+// WalkNamespaces is Walk without the functions.
+func (r *Tenants) WalkNamespaces(ctx context.Context) iter.Seq2[FunctionPath, error] {
+	return func(yield func(FunctionPath, error) bool) {
+		r.walk(ctx, yield, func(at FunctionPath) bool { return yield(at, nil) })
+	}
+}
+
+// walk yields every tenant and calls namespace for each of its namespaces, until one of them
+// returns false.
+func (r *Tenants) walk(ctx context.Context, yield func(FunctionPath, error) bool, namespace func(FunctionPath) bool) {
+	for tenants, err := range r.s.ScanSet(ctx, keyTenants) {
+		if err != nil {
+			yield(FunctionPath{}, err)
+			return
+		}
+		for _, tenant := range tenants {
+			if !yield(FunctionPath{Tenant: tenant}, nil) {
 				return
 			}
-			for _, tenant := range tenants {
-				if !yield(FunctionPath{Tenant: tenant}, nil) || !r.walkTenant(ctx, tenant, yield) {
+			for namespaces, err := range r.s.ScanSet(ctx, r.s.keys.Namespaces(tenant)) {
+				if err != nil {
+					yield(FunctionPath{}, err)
 					return
+				}
+				for _, ns := range namespaces {
+					if !namespace(FunctionPath{tenant, ns, ""}) {
+						return
+					}
 				}
 			}
 		}
@@ -123,21 +163,6 @@ func (r *Tenants) Functions(ctx context.Context, tenant, namespace string) iter.
 			after = next
 		}
 	}
-}
-
-func (r *Tenants) walkTenant(ctx context.Context, tenant string, yield func(FunctionPath, error) bool) bool {
-	for namespaces, err := range r.s.ScanSet(ctx, r.s.keys.namespaces(tenant)) {
-		if err != nil {
-			yield(FunctionPath{}, err)
-			return false
-		}
-		for _, ns := range namespaces {
-			if !yield(FunctionPath{tenant, ns, ""}, nil) || !r.walkNamespace(ctx, tenant, ns, yield) {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 func (r *Tenants) walkNamespace(ctx context.Context, tenant, namespace string, yield func(FunctionPath, error) bool) bool {

@@ -10,6 +10,7 @@ import (
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/activations"
+	"github.com/codesous/sous/storage/kvstore"
 	"github.com/codesous/sous/storage/storagetest"
 )
 
@@ -36,7 +37,7 @@ func TestTimesToLive(t *testing.T) {
 	if err := activations.NewLogs(f.Store).Append(ctx, running, 0, []byte("{}\n")); err != nil {
 		t.Fatalf("Logs.Append: %v", err)
 	}
-	kv := storage.NewKV(f.Store)
+	kv := kvstore.New(f.Store)
 	for key, ttl := range map[string]time.Duration{"kept": 0, "hour": time.Hour} {
 		if err := kv.Set(ctx, f.fn.Tenant, "n", key, []byte("1"), ttl); err != nil {
 			t.Fatalf("Set: %v", err)
@@ -59,6 +60,8 @@ func TestTimesToLive(t *testing.T) {
 		activation + large.ActivationID + ":meta": week, activation + large.ActivationID + ":result": week,
 		log + ":0": week, log + ":chunks": week,
 		"cs:kv:" + f.fn.Tenant + ":n:kept": ever, "cs:kv:" + f.fn.Tenant + ":n:hour": time.Hour,
+		"cs:kvindex:" + f.fn.Tenant + ":n": ever, "cs:kvindex:" + f.fn.Tenant + ":n:expiry": ever,
+		"cs:kvindex:" + f.fn.Tenant + ":n:sizes": ever, "cs:kvusage:" + f.fn.Tenant: ever,
 	}
 	options, err := redis.ParseURL(server.URL)
 	if err != nil {

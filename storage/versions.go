@@ -43,6 +43,18 @@ func versionNotFound(n int64) error {
 	return api.Errorf(api.CodeVersionNotFound, "version %d does not exist", n)
 }
 
+// Counts returns the numbers of versions and of aliases of a function.
+func (r *Versions) Counts(ctx context.Context, at FunctionPath) (versions, aliases int64, err error) {
+	k := r.s.keys.function(at.Tenant, at.Namespace, at.Function)
+	pipe := r.s.rdb.Pipeline()
+	seq, named := pipe.Get(ctx, k.versionSeq()), pipe.ZCard(ctx, k.aliases())
+	if err := ExecOptional(ctx, pipe); err != nil {
+		return 0, 0, Failure(ctx, "count versions", err)
+	}
+	versions, err = parseSeq(seq.Val())
+	return versions, named.Val(), err
+}
+
 // Latest returns the number of the newest version, 0 if none exists.
 func (r *Versions) Latest(ctx context.Context, tenant, namespace, function string) (int64, error) {
 	raw, err := Optional(r.s.rdb.Get(ctx, r.s.keys.function(tenant, namespace, function).versionSeq()))
@@ -116,7 +128,8 @@ type Resolved struct {
 func (r *Versions) Resolve(ctx context.Context, tenant, namespace, function string, ref api.Ref) (Resolved, error) {
 	k := r.s.keys.function(tenant, namespace, function)
 	third := k.versionMeta(ref.Version)
-	if ref.Alias != "" {
+	byAlias := ref.Alias != "" && ref.Version == 0
+	if byAlias {
 		third = k.alias(ref.Alias)
 	}
 	raws, err := r.s.GetMany(ctx, []string{k.meta(), k.versionSeq(), third})
@@ -131,7 +144,7 @@ func (r *Versions) Resolve(ctx context.Context, tenant, namespace, function stri
 		return Resolved{}, err
 	}
 	n, raw := ref.Version, raws[2]
-	if ref.Alias != "" {
+	if byAlias {
 		if raw == "" {
 			return Resolved{}, aliasNotFound(ref.Alias)
 		}

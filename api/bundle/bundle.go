@@ -138,7 +138,7 @@ func Pack(files map[string][]byte) ([]byte, error) {
 }
 
 // Unpack reads a tar that any tool made: regular files, with or without a
-// leading "./"; directories are skipped, links and devices refused. It reads
+// leading "./"; directories are skipped, links, devices and sparse files refused. It reads
 // at most api.MaxBundleBytes and validates the files. Errors: CodeValidationBundle,
 // CodeBodyLimit, and the coded errors of r.
 func Unpack(r io.Reader) (map[string][]byte, error) {
@@ -176,13 +176,15 @@ func readFiles(r *tar.Reader) (map[string][]byte, error) {
 		default:
 			return nil, fileError(name, "is not a regular file")
 		}
+		if isSparse(header) { // a tar of a few bytes would be a file of many
+			return nil, fileError(name, "is sparse: make the tar without --sparse")
+		}
 		if _, twice := files[name]; twice {
 			return nil, fileError(name, "is in the tar twice")
 		}
 		if len(files) == api.MaxBundleFiles {
 			return nil, api.Errorf(api.CodeValidationBundle, "the bundle holds more than %d files", api.MaxBundleFiles)
 		}
-		// The size of a sparse file does not bound the bytes that are read.
 		content, err := io.ReadAll(io.LimitReader(r, int64(api.MaxBundleBytes-total+1)))
 		if err != nil {
 			return nil, readError(err)
@@ -193,6 +195,17 @@ func readFiles(r *tar.Reader) (map[string][]byte, error) {
 		}
 		files[name] = content
 	}
+}
+
+// isSparse reports whether a regular file has holes, whose bytes are not in the tar. Those of the old
+// format of GNU tar are no regular files.
+func isSparse(header *tar.Header) bool {
+	for key := range header.PAXRecords {
+		if strings.HasPrefix(key, "GNU.sparse.") {
+			return true
+		}
+	}
+	return false
 }
 
 // fileError returns the CodeValidationBundle of one file of a tar.

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -187,6 +188,50 @@ func TestUnpackIsBounded(t *testing.T) {
 	}
 	if _, err := bundle.Unpack(&buf); api.ErrorCode(err) != api.CodeBodyLimit {
 		t.Errorf("over the limit: got %v", err)
+	}
+}
+
+// rawEntry is an entry of a tar as bytes, of a type that tar.Writer does not write.
+func rawEntry(typeflag byte, name, content string) []byte {
+	block := make([]byte, 512)
+	copy(block, name)
+	copy(block[100:], "0000644\x000000000\x000000000\x00")
+	copy(block[124:], fmt.Sprintf("%011o\x0000000000000\x00        ", len(content)))
+	block[156] = typeflag
+	copy(block[257:], "ustar\x0000")
+	sum := 0
+	for _, b := range block {
+		sum += int(b)
+	}
+	copy(block[148:], fmt.Sprintf("%06o\x00 ", sum))
+	padded := (len(content) + 511) / 512 * 512
+	return append(block, append([]byte(content), make([]byte, padded-len(content))...)...)
+}
+
+// A sparse file, whose content is not in the tar, is refused in each format before it is read.
+func TestUnpackRefusesSparseFiles(t *testing.T) {
+	t.Parallel()
+	record := func(key, value string) string {
+		length := len(key) + len(value) + 3
+		length += len(fmt.Sprint(length + 2))
+		return fmt.Sprintf("%d %s=%s\n", length, key, value)
+	}
+	for name, records := range map[string]string{
+		"0.0": record("GNU.sparse.size", "16000000") + record("GNU.sparse.numblocks", "1") +
+			record("GNU.sparse.offset", "16000000") + record("GNU.sparse.numbytes", "0"),
+		"0.1": record("GNU.sparse.size", "16000000") + record("GNU.sparse.numblocks", "1") + record("GNU.sparse.map", "16000000,0"),
+		"1.0": record("GNU.sparse.major", "1") + record("GNU.sparse.minor", "0") +
+			record("GNU.sparse.name", "function.js") + record("GNU.sparse.realsize", "16000000"),
+	} {
+		content := ""
+		if name == "1.0" {
+			content = "1\n16000000\n0\n" + strings.Repeat("\x00", 499)
+		}
+		raw := slices.Concat(rawEntry('x', "PaxHeaders/function.js", records), rawEntry('0', "function.js", content), make([]byte, 1024))
+		_, err := bundle.Unpack(bytes.NewReader(raw))
+		if api.ErrorCode(err) != api.CodeValidationBundle || !strings.Contains(fmt.Sprint(err), "sparse") {
+			t.Errorf("%s: got error %v, want %s that says that the file is sparse", name, err, api.CodeValidationBundle)
+		}
 	}
 }
 

@@ -3,14 +3,16 @@ package client
 import (
 	"context"
 	"net/http"
+	"strconv"
 
 	"github.com/codesous/sous/api"
 )
 
 // AuditFilter narrows a list of audit events; zero values match everything.
 type AuditFilter struct {
-	Action string // such as cs:function:publish
-	Sub    string // the id of the caller's key
+	Action  string // such as cs:function:publish
+	Sub     string // the id of the caller's key
+	Refused *bool  // only refused requests, or only others
 }
 
 // Audit returns one page of the tenant's audit, newest first. A page may be shorter
@@ -22,6 +24,9 @@ func (t *Tenant) Audit(ctx context.Context, f AuditFilter, o PageOptions) (api.P
 	}
 	if f.Sub != "" {
 		q.Set("sub", f.Sub)
+	}
+	if f.Refused != nil {
+		q.Set("refused", strconv.FormatBool(*f.Refused))
 	}
 	var out api.Page[api.AuditEvent]
 	_, err := t.c.call(ctx, &request{method: http.MethodGet, path: t.path("audit"), query: q}, nil, &out)

@@ -5,11 +5,12 @@ import (
 	"net/http"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/trigger"
 )
 
 // Triggers returns one page of the namespace's queue triggers, by queue.
-func (n *Namespace) Triggers(ctx context.Context, o PageOptions) (api.Page[api.QueueTrigger], error) {
-	var out api.Page[api.QueueTrigger]
+func (n *Namespace) Triggers(ctx context.Context, o PageOptions) (api.Page[trigger.QueueTrigger], error) {
+	var out api.Page[trigger.QueueTrigger]
 	_, err := n.tenant.c.call(ctx, &request{method: http.MethodGet, path: n.path("triggers"), query: o.query()}, nil, &out)
 	return out, err
 }
@@ -31,8 +32,8 @@ func (t *Trigger) call(ctx context.Context, method string, revision int64, body,
 }
 
 // Get returns the trigger. CodeTriggerNotFound.
-func (t *Trigger) Get(ctx context.Context) (api.QueueTrigger, error) {
-	var out api.QueueTrigger
+func (t *Trigger) Get(ctx context.Context) (trigger.QueueTrigger, error) {
+	var out trigger.QueueTrigger
 	err := t.call(ctx, http.MethodGet, 0, nil, &out)
 	return out, err
 }
@@ -41,8 +42,8 @@ func (t *Trigger) Get(ctx context.Context) (api.QueueTrigger, error) {
 // is the revision that it must have. CodeTriggerExists if the queue triggers another function,
 // CodeFunctionNotFound, CodeAliasNotFound, CodeVersionNotFound, CodeTriggerLimit,
 // CodePreconditionFailed.
-func (t *Trigger) Put(ctx context.Context, n api.NewQueueTrigger, ifMatch int64) (api.QueueTrigger, error) {
-	var out api.QueueTrigger
+func (t *Trigger) Put(ctx context.Context, n trigger.NewQueueTrigger, ifMatch int64) (trigger.QueueTrigger, error) {
+	var out trigger.QueueTrigger
 	err := t.call(ctx, http.MethodPut, ifMatch, n, &out)
 	return out, err
 }

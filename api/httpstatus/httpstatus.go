@@ -2,8 +2,8 @@
 // REST API answers with these statuses; functions see them on errors of the document
 // storage.
 //
-// To add a code: a constant in api (errors.go, document.go), a line in this table, a row in
-// docs/errors.md. A test compares the three.
+// To add a code: a constant in api/errors.go or api/document.go, a line in this table, a row
+// in docs/errors.md. A test compares the three.
 package httpstatus
 
 import (
@@ -31,6 +31,7 @@ var statuses = map[api.Code]int{
 	api.CodeStoreUnavailable: http.StatusServiceUnavailable,
 	api.CodeStoreConflict:    http.StatusConflict,
 	api.CodeShuttingDown:     http.StatusServiceUnavailable,
+	api.CodeOverloaded:       http.StatusServiceUnavailable,
 
 	api.CodeAuthnRequired:    http.StatusUnauthorized,
 	api.CodeAuthnInvalid:     http.StatusUnauthorized,
@@ -92,6 +93,13 @@ var statuses = map[api.Code]int{
 	api.CodeTriggerExists:   http.StatusConflict,
 	api.CodeTriggerLimit:    http.StatusConflict,
 
+	api.CodeDomainNotFound:   http.StatusNotFound,
+	api.CodeDomainReserved:   http.StatusConflict,
+	api.CodeDomainTaken:      http.StatusConflict,
+	api.CodeDomainUnverified: http.StatusConflict,
+	api.CodeDomainLookup:     http.StatusServiceUnavailable,
+
+	api.CodeKVNotFound:       http.StatusNotFound,
 	api.CodeSecretNotFound:   http.StatusNotFound,
 	api.CodeSecretLimit:      http.StatusConflict,
 	api.CodeSecretKeyMissing: http.StatusConflict,
@@ -110,11 +118,14 @@ var statuses = map[api.Code]int{
 	api.CodeHeaderLimit:      http.StatusRequestHeaderFieldsTooLarge,
 	api.CodeQueryLimit:       http.StatusRequestURITooLong,
 	api.CodeConcurrencyLimit: http.StatusTooManyRequests,
+	api.CodeTenantQuota:      http.StatusForbidden,
+	api.CodeTenantRate:       http.StatusTooManyRequests,
 	api.CodeCapacityLimit:    http.StatusTooManyRequests,
 
 	api.CodeRuntimeException:      http.StatusBadGateway,
 	api.CodeRuntimeTimeout:        http.StatusGatewayTimeout,
 	api.CodeRuntimeMemoryLimit:    http.StatusBadGateway,
+	api.CodeRuntimeCPULimit:       http.StatusBadGateway,
 	api.CodeRuntimeResultTooLarge: http.StatusBadGateway,
 	api.CodeRuntimeCancelled:      http.StatusBadGateway,
 }

@@ -41,6 +41,7 @@ type Manifest struct {
 // Limits are the limits of a manifest. Zero means the default.
 type Limits struct {
 	TimeoutMS      int64 `json:"timeoutMs,omitempty"`
+	CPUMS          int64 `json:"cpuMs,omitempty"`
 	MemoryMB       int   `json:"memoryMb,omitempty"`
 	MaxConcurrency int   `json:"maxConcurrency,omitempty"`
 }
@@ -49,6 +50,7 @@ type Limits struct {
 // The fields from Env on, except Capabilities, have no counterpart in the manifest.
 type Config struct {
 	TimeoutMS      int64             `json:"timeout_ms,omitempty"`
+	CPUMS          int64             `json:"cpu_ms,omitempty"`
 	MemoryMB       int               `json:"memory_mb,omitempty"`
 	MaxConcurrency int               `json:"max_concurrency,omitempty"`
 	Isolation      api.Isolation     `json:"isolation,omitempty"`
@@ -170,6 +172,7 @@ func Resolve(fn api.Function, files map[string][]byte, config json.RawMessage) (
 		Entry:          entry,
 		Handler:        first(m.Handler, fn.Handler, api.DefaultHandler),
 		TimeoutMS:      first(c.TimeoutMS, m.Limits.TimeoutMS, api.DefaultTimeoutMS),
+		CPUMS:          first(c.CPUMS, m.Limits.CPUMS, api.DefaultCPUMS),
 		MemoryMB:       first(c.MemoryMB, m.Limits.MemoryMB, api.DefaultMemoryMB),
 		MaxConcurrency: first(c.MaxConcurrency, m.Limits.MaxConcurrency, api.DefaultMaxConcurrency),
 		Isolation:      first(c.Isolation, m.Isolation, api.IsolationInstance),

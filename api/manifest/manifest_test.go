@@ -125,7 +125,7 @@ func TestMessagesHaveNumbersAsPeopleWriteThem(t *testing.T) {
 func TestResolve(t *testing.T) {
 	t.Parallel()
 	defaults := func(change func(*api.VersionConfig)) api.VersionConfig {
-		c := api.VersionConfig{Entry: "function.js", Handler: "default", TimeoutMS: 3000, MemoryMB: 128, MaxConcurrency: 10, Isolation: api.IsolationInstance}
+		c := api.VersionConfig{Entry: "function.js", Handler: "default", TimeoutMS: 3000, CPUMS: 10_000, MemoryMB: 128, MaxConcurrency: 10, Isolation: api.IsolationInstance}
 		if change != nil {
 			change(&c)
 		}

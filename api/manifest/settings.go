@@ -52,7 +52,7 @@ var settingsSource []byte
 const settingsURL = "https://github.com/codesous/sous/api/manifest/settings.schema.json"
 
 // limitFields are the fields of limits, and of a config.
-var limitFields = []string{"timeout_ms", "memory_mb", "max_concurrency"}
+var limitFields = []string{"timeout_ms", "cpu_ms", "memory_mb", "max_concurrency"}
 
 // ConfigFields returns the names of the fields of a publish request's config, in order.
 func ConfigFields() []string {

@@ -144,12 +144,12 @@ func inMembers(s *jsonschema.Schema) []*jsonschema.Schema {
 	return slices.AppendSeq(out, maps.Values(s.PatternProperties))
 }
 
-// tooCostly reports whether validating value would cost more than budget. It takes time in
-// proportion to the smaller of the cost and the budget.
-func (s *Schema) tooCostly(value any, budget int64) bool {
+// cost returns the cost of validating value, or a number above budget if it is more than that.
+// It takes time in proportion to the smaller of the cost and the budget.
+func (s *Schema) cost(value any, budget int64) int64 {
 	c := cost{schema: s, left: budget}
 	c.visit(s.root, value, 0)
-	return c.left < 0
+	return budget - c.left
 }
 
 // cost is the remaining budget of a validation. It is negative once the budget is exceeded,

@@ -71,10 +71,14 @@ func (c *Cache) Known(name string) (*Schema, bool) { return c.compiled.GetIfPres
 func (c *Cache) Keep(name string, s *Schema) { c.compiled.Set(name, s) }
 
 // Get returns the cached schema of that name, or compiles the text and caches it. Its errors
-// are those of Compile.
-func (c *Cache) Get(name string, raw []byte) (*Schema, error) {
+// are those of Compile, and CodeBodyLimit if budget has been used up; a cached schema costs
+// nothing.
+func (c *Cache) Get(name string, raw []byte, budget *Budget) (*Schema, error) {
 	if known, ok := c.Known(name); ok {
 		return known, nil
+	}
+	if err := budget.spend(costByte * int64(len(raw))); err != nil {
+		return nil, err
 	}
 	s, err := Compile(raw)
 	if err != nil {
@@ -143,12 +147,24 @@ const valuePath = "value"
 // Check returns CodeDocumentInvalid, with the offending fields below valuePath, for a value
 // that does not match the schema, or whose validation would exceed the cost limit. The
 // schema above refuses {"size": [1]} with the field "value.name": is required.
-func (s *Schema) Check(raw json.RawMessage) error {
+func (s *Schema) Check(raw json.RawMessage) error { return s.CheckWithin(raw, nil) }
+
+// CheckWithin is Check at the expense of a budget. It also returns CodeBodyLimit if the budget
+// has been used up.
+func (s *Schema) CheckWithin(raw json.RawMessage, budget *Budget) error {
+	if err := budget.spend(int64(len(raw))); err != nil {
+		return err
+	}
 	value, err := readJSON(raw)
 	if err != nil {
 		return api.DocumentFieldError(valuePath, err.Error()+": it cannot be checked against the schema")
 	}
-	if s.tooCostly(value, costBudget*max(1, int64(len(raw)>>16))) {
+	most := costBudget * max(1, int64(len(raw)>>16))
+	cost := s.cost(value, most)
+	if err := budget.spend(min(cost, most)); err != nil {
+		return err
+	}
+	if cost > most {
 		return api.DocumentFieldError(valuePath, "would take too long to check against the schema")
 	}
 	if err := s.root.Validate(value); err != nil {

@@ -42,7 +42,7 @@ func TestServeWithoutKeysLogsBootstrapCommand(t *testing.T) {
 // and its text would be lost.
 func TestBootstrapPrintsTheKeyIfARevocationFails(t *testing.T) {
 	t.Parallel()
-	executable, store := soustest.Executable(t), storagetest.Redis(t, "--rename-command", "SREM", "").URL
+	executable, store := soustest.Executable(t), storagetest.RedisWithout(t, "SREM").URL
 	bootstrap := func(args ...string) (stdout, stderr string, err error) {
 		cmd := exec.CommandContext(t.Context(), executable, append([]string{"keys", "bootstrap", "--store", store}, args...)...)
 		var out, errs strings.Builder

@@ -34,10 +34,7 @@ type result struct {
 
 // quantile returns the latency that the share q of requests did not exceed, 0 without requests.
 func (r result) quantile(q float64) time.Duration {
-	if len(r.sorted) == 0 {
-		return 0
-	}
-	return r.sorted[min(int(q*float64(len(r.sorted))), len(r.sorted)-1)]
+	return quantile(r.sorted, q)
 }
 
 // httpGet returns the request function of a load: a keep-alive GET of a path, the same each time.

@@ -6,11 +6,13 @@
 //	servers.go    processes: a store, a sous over it, a comparison
 //	load.go       a closed loop of HTTP requests on some connections
 //	invoke.go     throughput and latency against baseline.go, a bare handler
+//	overload.go   ten times the load that a replica can carry
 //	many.go       cold starts, a thousand functions, concurrent fetches
 //	instances.go  hello in an instance against a fresh scope for each activation
 //	packages.go   a function of packages from npm against hello
 //	streams.go    streamed answers
 //	cryptography.go  crypto.subtle against Go's own cryptography
+//	wasm.go       WebAssembly in a function against wazero in this process
 //	growth.go     throughput with many stored records; disk.go: their bytes
 //	queue.go      the job queue against asynq; queue_http.go: over HTTP
 //	schedules.go  the cost and the lag of the ticker
@@ -68,6 +70,7 @@ type benchmark struct {
 var benchmarks = []benchmark{
 	{"throughput", throughput},
 	{"latency", latency},
+	{"overload", overload},
 	{"coldstart", coldStart},
 	{"thousand", thousandFunctions},
 	{"fetch", parallelFetch},
@@ -75,6 +78,7 @@ var benchmarks = []benchmark{
 	{"packages", packages},
 	{"streams", streams},
 	{"crypto", cryptography},
+	{"wasm", webAssembly},
 	{"growth", growth},
 	{"disk", disk},
 	{"queue", queueBench},

@@ -16,10 +16,10 @@ var menu = []section{
 		"functions.md", "http.md", "npm.md", "typescript.md", "testing.md", "queue.md", "schedules.md", "tasks.md", "cadence.md",
 		"agents.md", "secrets.md", "documents.md", "access.md", "observability.md", "tracing.md",
 	}},
-	{"Operate", []string{"deploy.md", "operate.md", "storage.md", "sandbox.md", "metrics.md", "benchmarks.md", "upgrade.md", "troubleshooting.md"}},
+	{"Operate", []string{"deploy.md", "operate.md", "limits.md", "storage.md", "sandbox.md", "security.md", "metrics.md", "benchmarks.md", "upgrade.md", "troubleshooting.md"}},
 	{"Reference", []string{"api.md", "cli.md", "configuration.md", "errors.md", "javascript.md", "web-apis.md", "dependencies.md"}},
 	{"Design decisions", []string{
-		"decisions/README.md", "decisions/activation-visibility.md", "decisions/embedded-store.md", "decisions/error-dialects.md",
+		"decisions/README.md", "decisions/activation-visibility.md", "decisions/binary-size.md", "decisions/embedded-store.md", "decisions/error-dialects.md",
 		"decisions/keyset-cursors.md", "decisions/no-raft.md", "decisions/process-sandbox.md", "decisions/record-ordering.md",
 	}},
 	{"Compare", []string{"compare.md"}},

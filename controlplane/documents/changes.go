@@ -2,6 +2,7 @@ package documents
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"strconv"
 	"time"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/controlplane/access"
+	"github.com/codesous/sous/controlplane/feeds"
 	"github.com/codesous/sous/controlplane/rest"
 	"github.com/codesous/sous/storage/documents"
 )
@@ -118,13 +120,25 @@ func (a *API) documentChanges(w http.ResponseWriter, r *http.Request, p path) er
 		}
 		return rest.WriteJSON(w, r, http.StatusOK, body)
 	}
-	release, ok := a.waits.Enter(p.tenant)
+	release, err := rest.Wait(w, r, a.waits, p.tenant)
 	defer release()
-	if !ok {
-		return api.Errorf(api.CodeRateLimited, "too many requests follow changes or wait for jobs")
+	if err != nil {
+		return rateLimited(err)
 	}
 	a.followChanges(w, r, q)
 	return nil
+}
+
+// rateLimited returns err, a CodeCapacityLimit, with the code that the document contract has for
+// it.
+func rateLimited(err error) error {
+	var coded *api.Error
+	if !errors.As(err, &coded) || coded.Code != api.CodeCapacityLimit {
+		return err
+	}
+	own := *coded
+	own.Code = api.CodeRateLimited
+	return &own
 }
 
 // followChanges streams changes until the client goes away or the server drains. A feed
@@ -140,17 +154,30 @@ func (a *API) followChanges(w http.ResponseWriter, r *http.Request, q changesQue
 	// Subscribed before the first read, so that no change is missed in between.
 	changed, unsubscribe := a.documents.Follow(q.tenant, q.install, q.namespace)
 	defer unsubscribe()
+	feed := a.feeds.Follow(r.Context(), q.tenant, q.install+"/"+q.namespace, func(ctx context.Context, since int64) (feeds.Batch[int64, api.DocumentChange, int64], error) {
+		found, err := a.documents.ChangesBehind(ctx, q.tenant, q.install, q.namespace, since)
+		batch := feeds.Batch[int64, api.DocumentChange, int64]{Items: found.Changes, Next: since, State: found.Latest, Gap: found.Lost, More: len(found.Changes) == documents.MaxChanges}
+		switch n := len(found.Changes); {
+		case n > 0:
+			batch.Next = found.Changes[n-1].ID
+		case found.Lost:
+			batch.Next = found.Latest
+		}
+		return batch, err
+	})
+	defer feed.Leave()
 	rest.Follow(w, r, rest.Feed{
 		Name: "feed", Changed: changed, Poll: pollInterval, MinInterval: minReadInterval,
 		Send: func(ctx context.Context, stream *rest.EventStream) (rest.Progress, error) {
-			feed, err := a.documents.ChangesBehind(ctx, q.tenant, q.install, q.namespace, q.since)
+			batch, err := feed.Next(ctx, q.since)
 			if err != nil {
 				return rest.Progress{}, err
 			}
-			progress := rest.Progress{Sent: feed.Lost || len(feed.Changes) > 0, More: len(feed.Changes) == documents.MaxChanges}
+			progress := rest.Progress{Sent: batch.Gap || len(batch.Items) > 0, More: batch.More}
 			if progress.Sent {
-				q.since, err = sendChanges(stream, feed, q.since)
+				err = sendChanges(stream, documents.Feed{Changes: batch.Items, Latest: batch.State, Lost: batch.Gap})
 			}
+			q.since = batch.Next
 			return progress, err
 		},
 		Drained: func(stream *rest.EventStream) error {
@@ -160,16 +187,29 @@ func (a *API) followChanges(w http.ResponseWriter, r *http.Request, q changesQue
 	})
 }
 
-// sendChanges writes part of a feed, and returns the id after which it continues. A lost
-// part is announced by reset; the id of that event lies just before the first change that
-// follows, so a client that is cut off there misses none.
-func sendChanges(stream *rest.EventStream, feed documents.Feed, since int64) (int64, error) {
+// changeHub shares the reads of the feeds that are followed. Its states are the ids of the
+// namespaces' last changes.
+type changeHub = feeds.Hub[int64, api.DocumentChange, int64]
+
+// newChangeHub returns a hub that reads each followed feed once in minReadInterval at most.
+func newChangeHub() *changeHub {
+	return feeds.New[int64, api.DocumentChange, int64](feeds.Config[int64, api.DocumentChange]{
+		Interval: minReadInterval,
+		Position: func(c *api.DocumentChange) int64 { return c.ID },
+		Size:     func(c *api.DocumentChange) int { return len(c.Key) + 64 },
+	})
+}
+
+// sendChanges writes part of a feed. A lost part is announced by
+// reset; the id of that event lies just before the first change that follows, so a client that
+// is cut off there misses none.
+func sendChanges(stream *rest.EventStream, feed documents.Feed) error {
 	if feed.Lost {
 		data, err := api.EncodeJSON(resetEvent{feed.Latest})
 		if err != nil {
-			return since, err
+			return err
 		}
-		since = feed.Latest
+		since := feed.Latest
 		if len(feed.Changes) > 0 {
 			since = feed.Changes[0].ID - 1
 		}
@@ -180,11 +220,10 @@ func sendChanges(stream *rest.EventStream, feed documents.Feed, since int64) (in
 		c := &feed.Changes[i]
 		data, err := api.EncodeJSON(c)
 		if err != nil {
-			return since, err
+			return err
 		}
 		id := strconv.FormatInt(c.ID, 10)
 		stream.Add(c.Op, &id, data)
-		since = c.ID
 	}
-	return since, stream.Flush()
+	return stream.Flush()
 }

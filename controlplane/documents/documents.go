@@ -35,6 +35,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/controlplane/access"
+	"github.com/codesous/sous/controlplane/admission"
 	"github.com/codesous/sous/controlplane/rest"
 	"github.com/codesous/sous/storage/documents"
 )
@@ -72,12 +73,13 @@ type handler func(w http.ResponseWriter, r *http.Request, p path) error
 // API serves documents.
 type API struct {
 	documents *documents.Service
-	waits     *rest.Waits
+	waits     *admission.Waits
+	feeds     *changeHub
 }
 
 // New returns the API of a document service. Followed feeds are counted against waits.
-func New(service *documents.Service, waits *rest.Waits) *API {
-	return &API{documents: service, waits: waits}
+func New(service *documents.Service, waits *admission.Waits) *API {
+	return &API{documents: service, waits: waits, feeds: newChangeHub()}
 }
 
 // Endpoints declares what the API serves.

@@ -3,7 +3,6 @@ package functions
 import (
 	"context"
 	"net/http"
-	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -172,15 +171,14 @@ func (a *API) listAliases(ctx context.Context, in *listAliasesInput) (*rest.Page
 //	*                         its present version
 //	any       any             CodeInvalid
 func (a *API) matchAlias(ctx context.Context, p *AliasPath, c *Condition) (*int64, error) {
+	if err := rest.OnePrecondition(c.IfMatch, c.IfNoneMatch); err != nil {
+		return nil, err
+	}
 	switch {
-	case c.IfMatch == "" && c.IfNoneMatch == "":
-		return nil, nil //nolint:nilnil // documented: no precondition
-	case c.IfMatch == "" && strings.TrimSpace(c.IfNoneMatch) == "*":
+	case c.IfNoneMatch != "":
 		return new(int64), nil
 	case c.IfMatch == "":
-		return nil, api.InvalidField("If-None-Match", "must be *")
-	case c.IfNoneMatch != "":
-		return nil, api.InvalidField("If-None-Match", "cannot stand beside If-Match")
+		return nil, nil //nolint:nilnil // documented: no precondition
 	}
 	// The header may list several tags. The one that holds is read here, and guards the
 	// write.

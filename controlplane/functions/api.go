@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/controlplane/admission"
 	"github.com/codesous/sous/controlplane/rest"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/activations"
@@ -54,7 +55,8 @@ type API struct {
 
 	clock          func() time.Time
 	followInterval time.Duration
-	waits          *rest.Waits
+	waits          *admission.Waits
+	logFeeds       *logHub
 
 	invokeBodies rest.Decoder[api.InvokeRequest]
 	draftBodies  rest.Decoder[draftBody]
@@ -62,7 +64,7 @@ type API struct {
 
 // New returns the API of the functions in a store. A followed log is read again every
 // followInterval. Followed logs are counted against waits.
-func New(store *storage.Store, engine Engine, clock func() time.Time, followInterval time.Duration, waits *rest.Waits) *API {
+func New(store *storage.Store, engine Engine, clock func() time.Time, followInterval time.Duration, waits *admission.Waits) *API {
 	a := &API{
 		functions:      storage.NewFunctions(store),
 		drafts:         storage.NewDrafts(store),
@@ -75,6 +77,7 @@ func New(store *storage.Store, engine Engine, clock func() time.Time, followInte
 		clock:          clock,
 		followInterval: followInterval,
 		waits:          waits,
+		logFeeds:       newLogHub(followInterval),
 		invokeBodies:   rest.NewDecoder[api.InvokeRequest](),
 		draftBodies:    rest.NewDecoder[draftBody](),
 	}

@@ -41,8 +41,12 @@ func (a *API) invokeFunction(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if async {
+		if err := rest.Background(w); err != nil {
+			return err
+		}
 		return a.enqueue(w, r, inv)
 	}
+	inv.Started, inv.OwnWait = rest.Started(w), rest.OwnWait(w)
 	return a.invoke(w, r, inv)
 }
 
@@ -58,6 +62,9 @@ func (a *API) invoke(w http.ResponseWriter, r *http.Request, inv api.Invocation)
 	activation := &outcome.Activation
 	h := w.Header()
 	h[rest.HeaderActivationID] = []string{activation.ActivationID}
+	if err := rest.HoldAnswer(w, len(activation.Result)); err != nil {
+		return err // the caller finds the result in the activation
+	}
 	if outcome.Replayed {
 		h[rest.HeaderReplayed] = []string{"true"}
 	}

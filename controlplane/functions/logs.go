@@ -4,11 +4,13 @@ import (
 	"context"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/controlplane/access"
+	"github.com/codesous/sous/controlplane/feeds"
 	"github.com/codesous/sous/controlplane/rest"
 	"github.com/codesous/sous/storage/activations"
 )
@@ -61,16 +63,18 @@ func (a *API) getLogs(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if q.follow { // before any read: a follower that is refused costs the store nothing
+		release, err := rest.Wait(w, r, a.waits, q.tenant)
+		defer release()
+		if err != nil {
+			return err
+		}
+	}
 	// A log belongs to an activation: without one there is nothing to wait for.
 	if _, err := a.activation(r.Context(), q.tenant, q.id); err != nil {
 		return err
 	}
 	if q.follow {
-		release, ok := a.waits.Enter(q.tenant)
-		defer release()
-		if !ok {
-			return api.Errorf(api.CodeCapacityLimit, "too many requests follow logs or changes, or wait for jobs")
-		}
 		a.followLogs(w, r, q)
 		return nil
 	}
@@ -146,23 +150,45 @@ func (a *API) readLogs(ctx context.Context, q logQuery) (terminal bool, status a
 	return activation.Status.Terminal(), activation.Status, lines, next, err
 }
 
+// logHub shares the reads of the logs that are followed. Its states are the statuses of the
+// activations.
+type logHub = feeds.Hub[activations.LogCursor, activations.LogEntry, api.Status]
+
+// newLogHub returns a hub that reads each followed log once in an interval.
+func newLogHub(interval time.Duration) *logHub {
+	return feeds.New[activations.LogCursor, activations.LogEntry, api.Status](feeds.Config[activations.LogCursor, activations.LogEntry]{
+		Interval: interval,
+		Position: func(e *activations.LogEntry) activations.LogCursor { return e.Cursor },
+		Size:     func(e *activations.LogEntry) int { return len(e.Message) + 64 },
+	})
+}
+
 // followLogs streams lines until the activation has ended and all of them are sent. q.from
-// moves on with each call of Send, so that no line is sent twice.
+// moves on with each call of Send, so that no line is sent twice. All followers of an activation
+// share one reader, which must not depend on the request.
 func (a *API) followLogs(w http.ResponseWriter, r *http.Request, q logQuery) {
 	q.limit = api.MaxPageLimit
+	log := a.logFeeds.Follow(r.Context(), q.tenant, q.id, func(ctx context.Context, from activations.LogCursor) (feeds.Batch[activations.LogCursor, activations.LogEntry, api.Status], error) {
+		at := q
+		at.from = from
+		_, status, lines, next, err := a.readLogs(ctx, at)
+		return feeds.Batch[activations.LogCursor, activations.LogEntry, api.Status]{Items: lines, Next: next, State: status, More: len(lines) == at.limit}, err
+	})
+	defer log.Leave()
+	from := q.from
 	rest.Follow(w, r, rest.Feed{Name: "log", Poll: a.followInterval, Send: func(ctx context.Context, stream *rest.EventStream) (rest.Progress, error) {
-		terminal, status, lines, next, err := a.readLogs(ctx, q)
+		batch, err := log.Next(ctx, from)
 		if err != nil {
 			return rest.Progress{}, err
 		}
-		if err := sendLines(stream, q.list, lines); err != nil {
+		if err := sendLines(stream, q.list, batch.Items); err != nil {
 			return rest.Progress{}, err
 		}
-		q.from = next
-		progress := rest.Progress{Sent: len(lines) > 0, More: len(lines) == q.limit}
-		if terminal && !progress.More {
+		from = batch.Next
+		progress := rest.Progress{Sent: len(batch.Items) > 0, More: batch.More}
+		if batch.State.Terminal() && !progress.More {
 			progress.Ended = true
-			err = sendEnd(stream, status)
+			err = sendEnd(stream, batch.State)
 		}
 		return progress, err
 	}})

@@ -19,6 +19,9 @@ type Compiler interface {
 	// Verify evaluates the modules of a bundle that Check accepted. Errors:
 	// CodeValidationSource where they fail.
 	Verify(ctx context.Context, tenant, namespace, function string, config *api.VersionConfig, bundle []byte) (handlers []string, err error)
+	// Authorize returns nil if inv would be admitted; nothing runs. Errors: Code…NotFound,
+	// CodeAuthzDenied.
+	Authorize(ctx context.Context, inv *api.Invocation) error
 	// FunctionChanged drops what every replica has cached of a function: here immediately,
 	// elsewhere by a notice. If the notice is lost, the cached resolution ends after a
 	// second.
@@ -44,6 +47,10 @@ type PublishRequest struct {
 	DraftID                     string
 	Config                      json.RawMessage
 	Alias                       string
+	// By is who publishes, and Access what he may invoke: the destinations of the version must
+	// accept him.
+	By     api.Principal
+	Access api.Access
 	// Unverified publishes modules that may fail when they are loaded.
 	Unverified bool
 }
@@ -54,7 +61,7 @@ type PublishRequest struct {
 // whole or not at all. A draft is published once; a later call with it gets
 // CodeDraftConsumed. Errors: CodeInvalid… (name, config, manifest,
 // bundle, source), CodeFunctionNotFound, CodeDraftNotFound, CodeDraftExpired,
-// CodeDraftConsumed.
+// CodeDraftConsumed, CodeAuthzDenied for a destination that refuses the caller's roles.
 //
 // The caches are invalidated only for an alias, since a version itself never changes.
 func (p *Publisher) Publish(ctx context.Context, r PublishRequest) (version api.Version, created bool, err error) {
@@ -76,6 +83,9 @@ func (p *Publisher) Publish(ctx context.Context, r PublishRequest) (version api.
 	}
 	config, err := manifest.Resolve(fn, draft.Files, r.Config)
 	if err != nil {
+		return api.Version{}, false, err
+	}
+	if err := p.mayReach(ctx, &r, &config); err != nil {
 		return api.Version{}, false, err
 	}
 	packed, err := bundle.Pack(draft.Files)
@@ -110,4 +120,35 @@ func (p *Publisher) Publish(ctx context.Context, r PublishRequest) (version api.
 		p.Engine.Warm(r.Tenant, r.Namespace, r.Function, &version)
 	}
 	return version, created, nil
+}
+
+// mayReach refuses destinations that are functions whose list of roles excludes the caller:
+// their jobs would run with whatever the published function returns. A destination that does
+// not exist yet is accepted; its list is checked with each outcome, against the caller of the
+// function. Errors: CodeAuthzDenied, CodeStoreUnavailable.
+func (p *Publisher) mayReach(ctx context.Context, r *PublishRequest, config *api.VersionConfig) error {
+	for _, d := range []struct {
+		field string
+		to    *api.Destination
+	}{{"on_success", config.OnSuccess}, {"on_failure", config.OnFailure}} {
+		if d.to == nil || d.to.Function == "" {
+			continue
+		}
+		ref := api.Ref{Alias: d.to.Alias, Version: d.to.Version}
+		if ref == (api.Ref{}) {
+			ref.Alias = api.DefaultAlias
+		}
+		err := p.Engine.Authorize(ctx, &api.Invocation{
+			Tenant: r.Tenant, Namespace: r.Namespace, Function: d.to.Function, Ref: ref,
+			Trigger: api.Trigger{Type: api.TriggerQueue}, Principal: r.By, Access: r.Access, Destination: true,
+		})
+		switch api.ErrorCode(err) {
+		case "", api.CodeFunctionNotFound, api.CodeVersionNotFound, api.CodeAliasNotFound:
+		case api.CodeAuthzDenied:
+			return api.Errorf(api.CodeAuthzDenied, "%s: function %s is for other roles than those of the API key", d.field, d.to.Function)
+		default:
+			return err
+		}
+	}
+	return nil
 }

@@ -20,7 +20,7 @@ const (
 // it, with paths below config.
 type publishBody struct {
 	DraftID string          `json:"draft_id" doc:"the draft_id of the answer to the upload"`
-	Config  json.RawMessage `json:"config,omitempty" doc:"over the manifest: timeout_ms, memory_mb, max_concurrency, env, capabilities, authz, cors"`
+	Config  json.RawMessage `json:"config,omitempty" doc:"over the manifest: timeout_ms, cpu_ms, memory_mb, max_concurrency, env, capabilities, authz, cors"`
 	Alias   string          `json:"alias,omitempty" doc:"an alias to point at the version"`
 	Verify  *bool           `json:"verify,omitempty" doc:"false publishes modules that may fail when they are loaded; default true"`
 }
@@ -104,7 +104,9 @@ func (a *API) versionEndpoints() []rest.Endpoint {
 // Publisher.Publish.
 func (a *API) publishVersion(ctx context.Context, in *publishInput) (*publishOutput, error) {
 	tenant, namespace, function := in.names()
+	caller := rest.CallerOf(ctx)
 	version, created, err := a.publisher.Publish(ctx, PublishRequest{
+		By: caller.Principal(), Access: caller.Access(),
 		Tenant: tenant, Namespace: namespace, Function: function,
 		DraftID: in.Body.DraftID, Config: in.Body.Config, Alias: in.Body.Alias,
 		Unverified: in.Body.Verify != nil && !*in.Body.Verify,

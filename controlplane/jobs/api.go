@@ -21,6 +21,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/controlplane/admission"
 	"github.com/codesous/sous/controlplane/rest"
 	"github.com/codesous/sous/queue"
 	"github.com/codesous/sous/queue/tasks"
@@ -37,8 +38,11 @@ type API struct {
 	queue  *queue.Broker
 	tasks  *tasks.Tasks
 	engine Engine
-	waits  *rest.Waits
+	waits  *admission.Waits
 	log    *zap.Logger
+
+	taskFeeds     *taskHub
+	taskTypeFeeds *taskTypeHub
 
 	enqueueBodies rest.Decoder[enqueueBody]
 	fetchBodies   rest.Decoder[api.FetchRequest]
@@ -46,13 +50,15 @@ type API struct {
 
 // New returns the API of broker and tasks. engine authorizes the functions that jobs run, and
 // waits limits the fetches that wait.
-func New(broker *queue.Broker, tasks *tasks.Tasks, engine Engine, waits *rest.Waits, log *zap.Logger) *API {
+func New(broker *queue.Broker, tasks *tasks.Tasks, engine Engine, waits *admission.Waits, log *zap.Logger) *API {
 	return &API{
 		queue:         broker,
 		tasks:         tasks,
 		engine:        engine,
 		waits:         waits,
 		log:           log,
+		taskFeeds:     newTaskHub(),
+		taskTypeFeeds: newTaskTypeHub(),
 		enqueueBodies: rest.NewDecoder[enqueueBody](),
 		fetchBodies:   rest.NewDecoder[api.FetchRequest](),
 	}

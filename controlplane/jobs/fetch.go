@@ -77,7 +77,11 @@ func (a *API) fetchJobs(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	body, err := appendFetched(nil, jobs)
+	if err == nil {
+		err = rest.HoldAnswer(w, len(body))
+	}
 	if err != nil {
+		a.release(r, tenant, jobs)
 		return err
 	}
 	if !rest.WriteBody(w, r, http.StatusOK, body) {
@@ -118,9 +122,9 @@ func (a *API) fetch(w http.ResponseWriter, r *http.Request, tenant string) ([]ap
 	}
 	waits := false
 	if f.Wait > 0 {
-		var release func()
-		release, waits = a.waits.Enter(tenant)
+		release, err := rest.Wait(w, r, a.waits, tenant)
 		defer release()
+		waits = err == nil
 		if !waits {
 			f.Wait = 0
 		}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"regexp"
-	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -211,13 +210,11 @@ func (a *API) configureQueue(ctx context.Context, in *configureQueueInput) (*que
 // for any; the zero configuration is that of a queue that does not exist. The broker
 // compares it again in the step that writes. Errors: CodePreconditionFailed, CodeInvalid.
 func (a *API) matchQueue(ctx context.Context, p *QueuePath, c QueueCondition) (*api.QueueConfig, error) {
-	switch {
-	case c.IfMatch == "" && c.IfNoneMatch == "":
+	if err := rest.OnePrecondition(c.IfMatch, c.IfNoneMatch); err != nil {
+		return nil, err
+	}
+	if c.IfMatch == "" && c.IfNoneMatch == "" {
 		return nil, nil //nolint:nilnil // documented: no precondition
-	case c.IfMatch == "" && strings.TrimSpace(c.IfNoneMatch) != "*":
-		return nil, api.InvalidField("If-None-Match", "must be *")
-	case c.IfMatch != "" && c.IfNoneMatch != "":
-		return nil, api.InvalidField("If-None-Match", "cannot stand beside If-Match")
 	}
 	tenant, namespace, name := p.names()
 	found, err := a.queue.GetQueue(ctx, tenant, namespace, name)

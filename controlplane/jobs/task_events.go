@@ -10,6 +10,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/controlplane/access"
+	"github.com/codesous/sous/controlplane/feeds"
 	"github.com/codesous/sous/controlplane/rest"
 	"github.com/codesous/sous/queue/tasks"
 )
@@ -22,6 +23,33 @@ const (
 	eventProgress = "progress"
 	eventTerminal = "terminal"
 )
+
+// taskHub shares the reads of the tasks that are followed. A task has no items, only a state.
+type taskHub = feeds.Hub[struct{}, struct{}, *api.Task]
+
+// newTaskHub returns a hub that reads each followed task once in taskPoll.
+func newTaskHub() *taskHub {
+	return feeds.New[struct{}, struct{}, *api.Task](feeds.Config[struct{}, struct{}]{
+		Interval: taskPoll,
+		Position: func(*struct{}) struct{} { return struct{}{} },
+		Size:     func(*struct{}) int { return 0 },
+	})
+}
+
+// taskTypeHub shares the reads of the events of types that are followed.
+type taskTypeHub = feeds.Hub[tasks.Position, tasks.Event, struct{}]
+
+// newTaskTypeHub returns a hub that reads the events of each followed type once in taskPoll.
+func newTaskTypeHub() *taskTypeHub {
+	return feeds.New[tasks.Position, tasks.Event, struct{}](feeds.Config[tasks.Position, tasks.Event]{
+		Interval: taskPoll,
+		Position: func(e *tasks.Event) tasks.Position { return e.Position },
+		Size:     func(e *tasks.Event) int { return len(e.Task.Payload) + taskBytes },
+	})
+}
+
+// taskBytes is about what a task takes in memory without its payload.
+const taskBytes = 1 << 10
 
 // taskEventsQuery is a decoded request for events.
 type taskEventsQuery struct {
@@ -125,10 +153,10 @@ func (a *API) taskEvents(w http.ResponseWriter, r *http.Request) error {
 	if !q.follow {
 		return a.pageTaskEvents(w, r, q)
 	}
-	release, ok := a.waits.Enter(string(q.Tenant))
+	release, err := rest.Wait(w, r, a.waits, string(q.Tenant))
 	defer release()
-	if !ok {
-		return api.Errorf(api.CodeCapacityLimit, "too many requests follow tasks, logs or changes, or wait for jobs")
+	if err != nil {
+		return err
 	}
 	if q.TaskID != "" {
 		return a.followTask(w, r, q)
@@ -177,19 +205,29 @@ func (a *API) followTask(w http.ResponseWriter, r *http.Request, q taskEventsQue
 			return api.Errorf(api.CodeValidationCursor, "%q is not the id of an event of the task", q.cursor)
 		}
 	}
+	tenant, taskType, id := q.names()
+	feed := a.taskFeeds.Follow(r.Context(), tenant, taskType+"/"+id, func(ctx context.Context, _ struct{}) (feeds.Batch[struct{}, struct{}, *api.Task], error) {
+		task, err := a.tasks.Get(ctx, tenant, taskType, id)
+		return feeds.Batch[struct{}, struct{}, *api.Task]{State: task}, err
+	})
+	defer feed.Leave()
 	rest.Follow(w, r, rest.Feed{Name: "task", Poll: taskPoll, Send: func(ctx context.Context, stream *rest.EventStream) (rest.Progress, error) {
-		task, err := a.task(ctx, &q.TaskPath)
+		batch, err := feed.Next(ctx, struct{}{})
+		if err == nil && !rest.CallerOf(ctx).EntersNamespace(batch.State.Namespace) {
+			err = tasks.NotFound(taskType, id)
+		}
 		if err != nil {
 			return rest.Progress{}, err
 		}
+		task := *batch.State // shared with other followers
 		// A client that lost the connection after the last event gets it again.
 		if task.UpdatedAtMS <= seen && !task.State.Terminal() {
 			return rest.Progress{}, nil
 		}
 		task.Payload = nil
 		seen = task.UpdatedAtMS
-		id := strconv.FormatInt(seen, 10)
-		if err := addTask(stream, task, &id); err != nil {
+		at := strconv.FormatInt(seen, 10)
+		if err := addTask(stream, &task, &at); err != nil {
 			return rest.Progress{}, err
 		}
 		return rest.Progress{Sent: true, Ended: task.State.Terminal()}, stream.Flush()
@@ -207,19 +245,31 @@ func (a *API) followTasks(w http.ResponseWriter, r *http.Request, q taskEventsQu
 	if err != nil {
 		return err
 	}
+	tenant, taskType, _ := q.names()
+	feed := a.taskTypeFeeds.Follow(r.Context(), tenant, taskType, func(ctx context.Context, from tasks.Position) (feeds.Batch[tasks.Position, tasks.Event, struct{}], error) {
+		batch := feeds.Batch[tasks.Position, tasks.Event, struct{}]{Next: from}
+		var err error
+		batch.Items, err = a.tasks.Events(ctx, tenant, taskType, from)
+		if n := len(batch.Items); n > 0 {
+			batch.Next, batch.More = batch.Items[n-1].Position, n == tasks.EventsPage
+		}
+		return batch, err
+	})
+	defer feed.Leave()
 	rest.Follow(w, r, rest.Feed{Name: "task type", Poll: taskPoll, Send: func(ctx context.Context, stream *rest.EventStream) (rest.Progress, error) {
-		events, err := a.tasks.Events(ctx, string(q.Tenant), string(q.TaskType), at)
+		batch, err := feed.Next(ctx, at)
 		if err != nil {
 			return rest.Progress{}, err
 		}
-		progress := rest.Progress{More: len(events) == tasks.EventsPage}
-		for _, e := range events {
-			at = e.Position
+		at = batch.Next
+		progress := rest.Progress{More: batch.More}
+		for i := range batch.Items { // shared with other followers
+			e := &batch.Items[i]
 			if !q.admits(ctx, &e.Task) {
 				continue
 			}
 			progress.Sent = true
-			if err := addTask(stream, &e.Task, q.list.Seal(at.String())); err != nil {
+			if err := addTask(stream, &e.Task, q.list.Seal(e.Position.String())); err != nil {
 				return progress, err
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -133,12 +134,23 @@ func answerTask(task *api.Task, err error) (*taskOutput, error) {
 // the action access.JobEnqueue, and a key that may enter the namespace of that job: the one in
 // the body, or api.DefaultTaskNamespace. It answers 200 for a repeat. Errors: CodeAuthzDenied,
 // CodeTaskExists if the task was created with other values, those of tasks.Tasks.Create.
+//
+// The ids of a type are shared by all namespaces of the tenant. A key of one namespace takes
+// only ids that begin with the namespace and a dot, so that it cannot occupy, or find out, those
+// of other namespaces. It may repeat the creation of a task of its namespace under another id,
+// which a key of the whole tenant has made, or an earlier release.
 func (a *API) createTask(ctx context.Context, in *taskOf[api.NewTask]) (*madeTaskOutput, error) {
 	tenant, taskType, id := in.names()
 	caller := rest.CallerOf(ctx)
 	if namespace := in.Body.WithDefaults(taskType).Namespace; !caller.EntersNamespace(namespace) {
 		return nil, api.Errorf(api.CodeAuthzDenied, "the API key is for the namespace %s only", caller.Namespace).
 			WithFields(api.FieldError{Path: "namespace", Message: "must be " + caller.Namespace + ", not " + namespace})
+	}
+	if own := caller.Namespace + "."; caller.Namespace != "" && !strings.HasPrefix(id, own) {
+		if _, err := a.task(ctx, &in.TaskPath); err != nil {
+			return nil, api.Errorf(api.CodeAuthzDenied, "the API key is for the namespace %s only: the ids of its new tasks begin with %s", caller.Namespace, own).
+				WithFields(api.FieldError{Path: "task_id", Message: "must begin with " + own})
+		}
 	}
 	if err := caller.Need(access.JobEnqueue); err != nil { // the task is announced by a job
 		return nil, err

@@ -3,6 +3,8 @@ package rest
 import (
 	"net/http"
 	"time"
+
+	"github.com/codesous/sous/controlplane/admission"
 )
 
 // Limits on clients that read slowly. Without them, clients that read nothing could
@@ -11,6 +13,9 @@ import (
 const (
 	answerTimeout = 30 * time.Second
 	answerRate    = 64 << 10 // bytes per additional second
+	// countedAnswer is the smallest part of an answer that is counted in the budget of bytes:
+	// the kernel takes a smaller one, however slowly the client reads.
+	countedAnswer = 16 << 10
 )
 
 // trackedWriter records the status and size of an answer, and bounds the time that its
@@ -22,6 +27,14 @@ type trackedWriter struct {
 	bytes    int64
 	route    string    // the pattern that the request matched; "" for none
 	deadline time.Time // for the client, as set last
+
+	metrics *serverMetrics   // nil outside of a server
+	ticket  admission.Ticket // of a request that enter admitted
+	hold    admission.Hold   // of its body and its answer
+	held    bool             // hold has the answer
+
+	connection Connection // of the listener; nil in tests
+	bodyRead   bool       // by ReadBody, as far as it arrived
 }
 
 // bound sets the deadline for size more bytes. A deadline that would hardly move (by less
@@ -56,6 +69,10 @@ func (w *trackedWriter) Write(b []byte) (int, error) {
 		w.status = http.StatusOK
 	}
 	w.bound(len(b))
+	if len(b) >= countedAnswer && !w.held {
+		w.hold.Force(int64(len(b)))
+		defer w.hold.Shrink(int64(len(b)))
+	}
 	n, err := w.ResponseWriter.Write(b)
 	w.bytes += int64(n)
 	return n, err

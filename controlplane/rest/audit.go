@@ -27,8 +27,8 @@ func NoteMade(ctx context.Context, what string) {
 	}
 }
 
-// audit writes the event of a request that changed something, or was refused to. The
-// event belongs to the caller's own tenant, so that a caller cannot fill the log of
+// audit writes the event of a request that changed something, or was refused to; refusalLog
+// bounds the number of the latter. The event belongs to the caller's own tenant, so that a caller cannot fill the log of
 // another; for an administrator of all tenants it belongs to the path's tenant.
 //
 // The event is written after the handler, whose status it has, and without the deadline
@@ -56,7 +56,11 @@ func (s *Server) audit(r *http.Request, x *exchange) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), auditTimeout)
 	defer cancel()
-	if err := s.audits.Append(ctx, tenant, event); err != nil {
+	write := s.audits.Append
+	if refused(event.Status) {
+		write = s.refusals.note
+	}
+	if err := write(ctx, tenant, event); err != nil {
 		s.log.Warn("an audit event was lost", zap.String("request_id", x.requestID), zap.String("tenant", tenant), zap.Any("event", event), zap.Error(err))
 	}
 }

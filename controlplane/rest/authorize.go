@@ -13,7 +13,11 @@ import (
 // is read.
 func (s *Server) authorize(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := s.admit(r); err != nil {
+		err := s.admit(r)
+		if x := exchangeOf(r.Context()); err == nil && x != nil && x.tenant != "" {
+			err = Charge(w, x.tenant)
+		}
+		if err != nil {
 			s.fail(w, r, RequestID(r.Context()), err)
 			return
 		}
@@ -66,6 +70,11 @@ func (s *Server) admit(r *http.Request) error {
 	}
 	switch route.Extent {
 	case HandlerNamespace, NoNamespace:
+		return nil
+	case Platform:
+		if c.Tenant != api.AllTenants {
+			return api.Errorf(api.CodeAuthzDenied, "this needs a key for all tenants: only the administrator of the platform may do it")
+		}
 		return nil
 	case PathNamespaceOnly:
 		return c.NeedNamespace(PathParam(r, "namespace"))

@@ -39,6 +39,8 @@ const (
 	HandlerNamespace
 	// NoNamespace is open to them.
 	NoNamespace
+	// Platform is closed to all keys of one tenant: only administrators of the platform may call.
+	Platform
 )
 
 // Route is where an endpoint is, who may call it, and how the OpenAPI document

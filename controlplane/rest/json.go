@@ -9,12 +9,18 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// WriteJSON answers with v under a status. An error means that v could not be encoded
-// and that nothing was written.
+// WriteJSON answers with v under a status. An error means that v could not be encoded, or that
+// the caller of a GET holds too many bytes of answers (HoldAnswer), and that nothing was written.
 func WriteJSON(w http.ResponseWriter, r *http.Request, status int, v any) error {
 	body, err := encodeLine(v)
 	if err != nil {
 		return err
+	}
+	// What a request has done stays done: only answers of reads are refused.
+	if r.Method == http.MethodGet {
+		if err := HoldAnswer(w, len(body)); err != nil {
+			return err
+		}
 	}
 	WriteBody(w, r, status, body)
 	return nil

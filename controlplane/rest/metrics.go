@@ -20,6 +20,7 @@ type serverMetrics struct {
 	requests  *prometheus.CounterVec
 	durations *prometheus.HistogramVec
 	inFlight  prometheus.Gauge
+	refused   *prometheus.CounterVec
 
 	counted metrics.Memo[answerKey, prometheus.Counter]
 	timed   metrics.Memo[string, prometheus.Observer]
@@ -40,7 +41,7 @@ var knownMethods = []string{
 }
 
 func newServerMetrics() *serverMetrics {
-	return &serverMetrics{
+	m := &serverMetrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: metrics.Namespace, Name: "http_requests_total",
 			Help: "Answered requests, by route, method and status; status 0 is a connection that was cut instead of an answer.",
@@ -53,12 +54,39 @@ func newServerMetrics() *serverMetrics {
 			Namespace: metrics.Namespace, Name: "http_requests_in_flight",
 			Help: "Requests that are being answered, including followed logs.",
 		}),
+		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: metrics.Namespace, Name: "http_refused_total",
+			Help: "Requests refused to protect the replica or other callers, by reason.",
+		}, []string{"reason"}),
+	}
+	for _, reason := range []string{refusedLoad, refusedBytes, refusedWaits, refusedConnection, refusedSlowBody} {
+		m.refused.WithLabelValues(reason)
+	}
+	return m
+}
+
+// refuse counts a request that is refused with err, and returns err.
+func (m *serverMetrics) refuse(reason string, err error) error {
+	m.refused.WithLabelValues(reason).Inc()
+	return err
+}
+
+// admissionCollectors returns the metrics of the budget and of the limiter.
+func (s *Server) admissionCollectors() []prometheus.Collector {
+	gauge := func(name, help string, value func() float64) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: metrics.Namespace, Name: name, Help: help}, value)
+	}
+	return []prometheus.Collector{
+		gauge("http_held_bytes", "Bytes of request bodies and answers in memory.", func() float64 { return float64(s.budget.Used()) }),
+		gauge("http_held_bytes_max", "Maximum number of these bytes.", func() float64 { return float64(s.budget.Limit()) }),
+		gauge("http_working_requests", "Requests in which the platform is at work: no function of theirs runs, and they do not wait for events.", func() float64 { return float64(s.limiter.InFlight()) }),
+		gauge("http_working_requests_max", "Number of these requests beyond which further ones are refused; it falls under overload.", func() float64 { return float64(s.limiter.Limit()) }),
 	}
 }
 
 // collectors returns the metrics, to be registered.
 func (m *serverMetrics) collectors() []prometheus.Collector {
-	return []prometheus.Collector{m.requests, m.durations, m.inFlight}
+	return []prometheus.Collector{m.requests, m.durations, m.inFlight, m.refused}
 }
 
 // begin counts a request that arrived. The function that it returns counts the answer,

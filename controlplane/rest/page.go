@@ -64,7 +64,8 @@ func (s Scope) Open(cursor string) (position string, err error) {
 		return "", nil
 	}
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
-	if err != nil || len(raw) <= len(s) || [len(s)]byte(raw) != s {
+	lines := base64.RawURLEncoding.EncodedLen(len(raw)) != len(cursor) // the decoder ignores line breaks
+	if err != nil || lines || len(raw) <= len(s) || [len(s)]byte(raw) != s {
 		return "", CursorError()
 	}
 	return string(raw[len(s):]), nil

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 
@@ -51,5 +52,19 @@ func FuzzCursor(f *testing.F) {
 		if strings.TrimSpace(cursor) == "" && position != "" {
 			t.Errorf("%q opens to %q", cursor, position)
 		}
+	})
+}
+
+// FuzzHeaders reads what clients send in the headers that the server parses itself.
+func FuzzHeaders(f *testing.F) {
+	for _, seed := range []string{"gzip", "gzip;q=0, *", "*;q=1e999", ",,;q=,", `"3"`, `W/"3", *`, "gzip;q=-1;q=2", "\xff;q=\xff"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, value string) {
+		_ = AcceptsGzip(http.Header{"Accept-Encoding": {value, value}}) // must not panic
+		if NamesTag(value, RevisionTag(3)) && !strings.Contains(value, RevisionTag(3)) && !strings.Contains(value, "*") {
+			t.Errorf("NamesTag(%q) = true, want false for a header without the tag", value)
+		}
+		_ = CreateOnly(value)
 	})
 }

@@ -142,7 +142,8 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, requestID string, 
 	}
 	p := newProblem(err, requestID)
 	p.note(r.Context())
-	s.logFailure(r.Context(), p, r.Method, r.URL.Path, err)
+	trackedOf(w).failed(p.Code)
+	s.logFailure(r.Context(), p, r.Method, s.direct.path(r), err)
 	body, marshalErr := encodeLine(p)
 	if marshalErr != nil {
 		s.log.Error("a problem could not be encoded", zap.Error(marshalErr))
@@ -162,6 +163,7 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, requestID string, 
 func (p *Problem) note(ctx context.Context) {
 	if x := exchangeOf(ctx); x != nil {
 		x.code = p.Code
+		x.answer.failed(p.Code)
 	}
 }
 
@@ -174,6 +176,9 @@ func (s *Server) logFailure(ctx context.Context, p *Problem, method, path string
 	case http.StatusServiceUnavailable:
 		if p.Code == api.CodeShuttingDown && path == PathReadyz {
 			return // expected: probes of a replica that shuts down
+		}
+		if p.Code == api.CodeOverloaded {
+			return // counted, and logged by logOverload: a line for each would be a load of its own
 		}
 		s.log.Warn("request not served", append(s.requestFields(ctx, p.RequestID, method, path), zap.Error(err))...)
 	}

@@ -90,9 +90,14 @@ func Drained(ctx context.Context) <-chan struct{} {
 // answer, then the metrics, then the last deadline, then the span.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	begin := s.clock()
+	if client, other := s.addresses.Client(r.RemoteAddr, r.Header["X-Forwarded-For"]); other {
+		r.RemoteAddr = client
+	}
 	requestID := api.NewRequestID(begin.UnixMilli())
 	w.Header()[HeaderRequestID] = []string{requestID}
-	tracked := &trackedWriter{ResponseWriter: w, timeout: s.answerTimeout}
+	tracked := &trackedWriter{ResponseWriter: w, timeout: s.answerTimeout, metrics: s.metrics}
+	tracked.arrive(r)
+	defer tracked.leave(r)
 	if s.tracer != nil {
 		traced, end := s.trace(tracked, r)
 		defer end()
@@ -112,11 +117,16 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 			s.logRequest(entry, tracked, r, requestID, begin)
 		}
 	}()
-	if err := s.checkLimits(r); err != nil {
+	path := s.direct.path(r)
+	err := s.checkLimits(r)
+	if err == nil {
+		err = s.enter(tracked, r, path)
+	}
+	if err != nil {
 		s.fail(tracked, r, requestID, err)
 		return
 	}
-	if s.direct.takes(r.URL.Path) {
+	if s.direct.takes(path) {
 		tracked.route = strings.TrimSuffix(s.direct.Prefix, "/")
 		if err := s.direct.Serve(tracked, r, requestID); err != nil {
 			s.fail(tracked, r, requestID, err)
@@ -129,6 +139,21 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 // takes reports whether d serves a path.
 func (d *Direct) takes(path string) bool {
 	return d.Prefix != "" && strings.HasPrefix(path, d.Prefix)
+}
+
+// path returns the path of a request, below Prefix also if its host is claimed.
+func (d *Direct) path(r *http.Request) string {
+	if d.Host == nil {
+		return r.URL.Path
+	}
+	root, claimed := d.Host(r.Host)
+	switch {
+	case !claimed:
+		return r.URL.Path
+	case root == "":
+		return d.Prefix // Serve refuses it
+	}
+	return root + r.URL.Path
 }
 
 // serveAPI answers a request by the router, and writes the audit log.
@@ -168,7 +193,7 @@ func (s *Server) recovered(w *trackedWriter, r *http.Request, requestID string, 
 	if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		panic(p) // net/http's way to close the connection
 	}
-	s.log.Error("panic", append(s.requestFields(r.Context(), requestID, r.Method, r.URL.Path),
+	s.log.Error("panic", append(s.requestFields(r.Context(), requestID, r.Method, s.direct.path(r)),
 		zap.Any("panic", p), zap.ByteString("stack", debug.Stack()))...)
 	if w.status != 0 {
 		panic(http.ErrAbortHandler) // part of the answer is sent: cut the connection, so that the client sees the failure
@@ -177,7 +202,7 @@ func (s *Server) recovered(w *trackedWriter, r *http.Request, requestID string, 
 }
 
 func (s *Server) logRequest(entry *zapcore.CheckedEntry, w *trackedWriter, r *http.Request, requestID string, begin time.Time) {
-	fields := append(s.requestFields(r.Context(), requestID, r.Method, r.URL.Path),
+	fields := append(s.requestFields(r.Context(), requestID, r.Method, s.direct.path(r)),
 		zap.Int("status", w.status),
 		zap.Int64("bytes", w.bytes),
 		zap.Duration("took", s.clock().Sub(begin)))

@@ -30,6 +30,15 @@ func CreateOnly(ifNoneMatch string) error {
 	return nil
 }
 
+// OnePrecondition checks the If-Match and If-None-Match of a route that creates and changes a record:
+// a request may have one of them, and If-None-Match must be *. Errors: CodeInvalid.
+func OnePrecondition(ifMatch, ifNoneMatch string) error {
+	if ifMatch != "" && ifNoneMatch != "" {
+		return api.InvalidField("If-None-Match", "cannot stand beside If-Match")
+	}
+	return CreateOnly(ifNoneMatch)
+}
+
 // NamesTag reports whether an If-Match, which lists tags or is *, names tag, the ETag of a
 // record that exists. A weak tag (W/"3") never matches, as RFC 9110 demands of If-Match.
 // A comma within a tag is not supported; none of our tags has one.

@@ -10,6 +10,7 @@
 // (problem.go):
 //
 //	serve           request.go    request id, span, metrics, deadlines, size of URL and headers
+//	  enter         admission.go  429 and 503: the caller holds too much, or the replica is overloaded
 //	  Direct.Serve  request.go    endpoints of functions part here; the rest goes to the router
 //	serveAPI        request.go    the exchange, and the audit event at the end (audit.go)
 //	router          server.go     404 and 405
@@ -29,6 +30,8 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -42,6 +45,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/controlplane/access"
+	"github.com/codesous/sous/controlplane/admission"
 	"github.com/codesous/sous/metrics"
 	"github.com/codesous/sous/tracing"
 )
@@ -75,6 +79,14 @@ type Config struct {
 	// RunnerToken is the token that access.Runner asks for; "" makes such routes
 	// answer 404.
 	RunnerToken string
+	// BodyBudget bounds the bytes of request bodies and answers in memory
+	// (0: admission.MinBudget).
+	BodyBudget int64
+	// MaxWorking bounds the requests in which the platform is at work
+	// (0: admission.DefaultLimit).
+	MaxWorking int
+	// Proxies are the addresses of the proxies whose X-Forwarded-For is believed.
+	Proxies []netip.Prefix
 	// Direct serves requests that bypass the router.
 	Direct Direct
 }
@@ -82,8 +94,14 @@ type Config struct {
 // Direct serves the requests whose path begins with Prefix. They pass the limits, the
 // metrics and the log, but neither the router nor authorisation: they may have any
 // method, and they are on the hot path.
+//
+// Requests to a host that Host claims are served whatever their path is, and those to other hosts
+// never: the API and its probes do not answer on a host of a function.
 type Direct struct {
 	Prefix string
+	// Host returns the path below Prefix that a request's Host stands for, "" if there is
+	// none, and whether the host is claimed. nil claims no host.
+	Host func(host string) (root string, claimed bool)
 	// Serve answers a request, or returns why it does not; the server then answers
 	// with the problem. An error must not be returned after a part of the answer was
 	// written.
@@ -98,15 +116,21 @@ type Direct struct {
 
 // Server answers the requests of the API. It is safe for concurrent use.
 type Server struct {
-	auth    *access.Authenticator
-	audits  AuditLog
-	log     *zap.Logger
-	clock   func() time.Time
-	metrics *serverMetrics
-	tracer  trace.Tracer // nil for none
-	runners string       // the runners' token, "" for none
-	direct  Direct
-	alive   time.Duration
+	auth     *access.Authenticator
+	audits   AuditLog
+	refusals *refusalLog
+	log      *zap.Logger
+	clock    func() time.Time
+	metrics  *serverMetrics
+	tracer   trace.Tracer // nil for none
+	runners  string       // the runners' token, "" for none
+	direct   Direct
+	alive    time.Duration
+
+	budget     *admission.Budget
+	limiter    *admission.Limiter
+	addresses  admission.Addresses
+	overloaded atomic.Int64 // Unix nanoseconds of the last log line about an overload
 
 	answerTimeout time.Duration
 	router        http.Handler
@@ -126,6 +150,7 @@ func NewServer(cfg Config, endpoints []Endpoint) (*Server, error) {
 	s := &Server{
 		auth:          cfg.Auth,
 		audits:        cfg.Audit,
+		refusals:      newRefusalLog(cfg.Audit, cfg.Logger),
 		log:           cfg.Logger,
 		clock:         cfg.Clock,
 		metrics:       newServerMetrics(),
@@ -133,17 +158,23 @@ func NewServer(cfg Config, endpoints []Endpoint) (*Server, error) {
 		runners:       cfg.RunnerToken,
 		direct:        cfg.Direct,
 		alive:         cfg.KeepAlive,
+		budget:        admission.NewBudget(cmp.Or(cfg.BodyBudget, admission.MinBudget)),
+		limiter:       admission.NewLimiter(cfg.MaxWorking),
+		addresses:     admission.Addresses{Proxies: cfg.Proxies},
 		answerTimeout: cmp.Or(cfg.AnswerTimeout, answerTimeout),
 		routes:        map[string]*Route{},
 		drained:       make(chan struct{}),
 	}
 	s.mount(append(s.documentEndpoints(), endpoints...), cfg.Version)
-	collectors := append(s.metrics.collectors(), s.auth.Collectors()...)
+	collectors := slices.Concat(s.metrics.collectors(), s.admissionCollectors(), s.auth.Collectors(), []prometheus.Collector{s.refusals.total})
 	if err := metrics.Register(cfg.Metrics, collectors...); err != nil {
 		return nil, fmt.Errorf("rest: %w", err)
 	}
 	return s, nil
 }
+
+// Close writes the audit events that are still counted. Requests must have ended.
+func (s *Server) Close() { s.refusals.close() }
 
 // mount builds the router and the OpenAPI document. All routes share refuseCrossOrigin
 // and authorize. Operations stand behind buffered as well; Handle routes read their own
@@ -217,7 +248,7 @@ func (s *Server) Handler() http.Handler { return http.HandlerFunc(s.serve) }
 // HealthHandler answers only the probes, for a replica that does not serve the API.
 func (s *Server) HealthHandler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != PathHealthz && r.URL.Path != PathReadyz {
+		if path := s.direct.path(r); path != PathHealthz && path != PathReadyz {
 			s.fail(w, r, api.NewRequestID(s.now()), api.Errorf(api.CodeRouteNotFound, "this replica does not run the api role"))
 			return
 		}
@@ -250,6 +281,12 @@ const (
 	// maxStreams bounds the requests that one HTTP/2 connection sends at the same time, and so
 	// their bodies. Go's default is 250.
 	maxStreams = 64
+	// maxFrameBytes bounds a frame of HTTP/2, for which a connection has a buffer as soon as its
+	// length has arrived. Go's default is 1 MiB. The protocol admits no less.
+	maxFrameBytes = 16 << 10
+	// receiveBytes bounds the bytes of bodies that an HTTP/2 connection holds before a handler reads
+	// them. Go's default is 1 MiB.
+	receiveBytes = 256 << 10
 )
 
 // HTTPServer returns an http.Server for addr with bounded connections. The caller
@@ -263,7 +300,10 @@ func (s *Server) HTTPServer(addr string) *http.Server {
 		MaxHeaderBytes:    hardHeaderBytes,
 		ErrorLog:          zap.NewStdLog(s.log),
 		// Streams have deadlines of their own; this ends a connection that takes nothing.
-		HTTP2: &http.HTTP2Config{WriteByteTimeout: answerTimeout, MaxConcurrentStreams: maxStreams},
+		HTTP2: &http.HTTP2Config{
+			WriteByteTimeout: answerTimeout, MaxConcurrentStreams: maxStreams, MaxReadFrameSize: maxFrameBytes,
+			MaxReceiveBufferPerConnection: receiveBytes, MaxReceiveBufferPerStream: receiveBytes,
+		},
 	}
 }
 

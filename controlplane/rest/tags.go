@@ -10,6 +10,7 @@ func documentTags() []*huma.Tag {
 		{Name: "audit", Description: "The changes that keys made, and the reads of secrets."},
 		{Name: "batches", Description: "Groups of jobs with a callback at their end."},
 		{Name: "cadence", Description: "Bindings that run functions as activities of Cadence workflows."},
+		{Name: "domains", Description: "Domains of tenants on which functions answer."},
 		{Name: "functions", Description: "Functions, their drafts and the number of their calls."},
 		{Name: "invoke", Description: "Run a function and read its result."},
 		{Name: "jobs", Description: "Jobs: enqueue, fetch, settle and steer them."},

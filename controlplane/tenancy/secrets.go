@@ -179,11 +179,8 @@ func secretValue(contentType string, body []byte) (string, error) {
 // secretCondition returns the precondition of a write, which the store checks again in
 // the step that writes. Errors: CodePreconditionFailed, CodeInvalid.
 func (a *API) secretCondition(ctx context.Context, p *SecretPath, c *SecretCondition) (secrets.Condition, error) {
-	switch {
-	case c.IfNoneMatch != "" && c.IfMatch != "":
-		return secrets.Condition{}, api.InvalidField("If-None-Match", "cannot stand beside If-Match")
-	case c.IfNoneMatch != "" && strings.TrimSpace(c.IfNoneMatch) != "*":
-		return secrets.Condition{}, api.InvalidField("If-None-Match", "must be *")
+	if err := rest.OnePrecondition(c.IfMatch, c.IfNoneMatch); err != nil {
+		return secrets.Condition{}, err
 	}
 	version, err := a.matchSecret(ctx, p, c.IfMatch)
 	return secrets.Condition{IfMatch: version, IfNew: c.IfNoneMatch != ""}, err

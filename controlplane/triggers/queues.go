@@ -7,6 +7,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/trigger"
 	"github.com/codesous/sous/controlplane/access"
 	"github.com/codesous/sous/controlplane/rest"
 	"github.com/codesous/sous/storage/triggers"
@@ -43,7 +44,7 @@ type triggerInput struct{ QueueTriggerPath }
 type putTriggerInput struct {
 	QueueTriggerPath
 	IfMatch string `header:"If-Match" doc:"the ETag that the trigger must have now"`
-	Body    api.NewQueueTrigger
+	Body    trigger.NewQueueTrigger
 }
 
 type deleteTriggerInput struct {
@@ -54,7 +55,7 @@ type deleteTriggerInput struct {
 type triggerOutput struct {
 	Status int
 	ETag   string `header:"ETag"`
-	Body   api.QueueTrigger
+	Body   trigger.QueueTrigger
 }
 
 // queueEndpoints declares the routes of queue triggers.
@@ -74,7 +75,7 @@ func (a *API) queueEndpoints() []rest.Endpoint {
 			Description: "The function gets the jobs in batches, as its method queue takes them; a function that is no such object gets one job at a time. " +
 				"Fields that are left out have their defaults. 201 for a new trigger; 409 if the queue triggers another function. " +
 				"The activations act for the caller, which needs cs:function:invoke and cs:job:fetch.",
-			Also: []rest.Answer{{Status: http.StatusCreated, Content: rest.JSON(api.QueueTrigger{})}},
+			Also: []rest.Answer{{Status: http.StatusCreated, Content: rest.JSON(trigger.QueueTrigger{})}},
 		}, a.putTrigger),
 		rest.Operation(rest.Route{
 			Method: http.MethodDelete, Path: pathQueueTrigger, Action: access.TriggerDelete, Extent: rest.PathNamespaceOnly,
@@ -84,13 +85,13 @@ func (a *API) queueEndpoints() []rest.Endpoint {
 }
 
 // answerTrigger answers with a trigger. Its ETag is its revision.
-func answerTrigger(status int, t *api.QueueTrigger) *triggerOutput {
+func answerTrigger(status int, t *trigger.QueueTrigger) *triggerOutput {
 	return &triggerOutput{Status: status, ETag: rest.RevisionTag(t.Revision), Body: *t}
 }
 
-func (a *API) listTriggers(ctx context.Context, in *listTriggersInput) (*rest.PageOutput[api.QueueTrigger], error) {
+func (a *API) listTriggers(ctx context.Context, in *listTriggersInput) (*rest.PageOutput[trigger.QueueTrigger], error) {
 	tenant, namespace := string(in.Tenant), string(in.Namespace)
-	return rest.ReadPage(rest.ListScope("triggers", tenant, namespace, in.Function), in.Cursor, func(after string) ([]api.QueueTrigger, string, error) {
+	return rest.ReadPage(rest.ListScope("triggers", tenant, namespace, in.Function), in.Cursor, func(after string) ([]trigger.QueueTrigger, string, error) {
 		return a.queues.List(ctx, tenant, namespace, in.Function, after, in.Limit)
 	})
 }
@@ -164,7 +165,7 @@ func (a *API) matchTrigger(ctx context.Context, p *QueueTriggerPath, ifMatch str
 
 // mayTrigger refuses a trigger whose function the caller may not invoke or feed with jobs:
 // activations are not authorized again by action. Errors: those of mayRun; CodeAuthzDenied.
-func (a *API) mayTrigger(ctx context.Context, tenant, namespace string, t *api.QueueTrigger) error {
+func (a *API) mayTrigger(ctx context.Context, tenant, namespace string, t *trigger.QueueTrigger) error {
 	if err := rest.CallerOf(ctx).Need(access.JobFetch); err != nil {
 		return err
 	}

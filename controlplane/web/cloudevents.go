@@ -14,26 +14,70 @@ import (
 // in the event twice.
 const maxCloudEvent = 1 << 20
 
-// cloudEventOf returns the CloudEvent of a request in its JSON format, nil if it carries none
-// (CloudEvents 1.0, HTTP protocol binding). One that is malformed or too large is none: the
-// function has the headers and the body, and decides.
+// cloudEvents is what a request carries of CloudEvents, in their JSON format: one event, or a
+// batch of them as an array. Both are nil for none.
+type cloudEvents struct{ one, batch json.RawMessage }
+
+// size returns the number of bytes of the JSON.
+func (c cloudEvents) size() int { return len(c.one) + len(c.batch) }
+
+// cloudEventsOf returns the CloudEvents of a request (CloudEvents 1.0, HTTP protocol binding).
+// An event that is malformed or too large is none, and so is a batch with one: the function
+// has the headers and the body, and decides.
 //
-//	Content-Type: application/cloudevents+json      structured: the body is the event
-//	Ce-Specversion: 1.0, Ce-Id: …, Content-Type: …  binary: headers are attributes, the body is data
-func cloudEventOf(r *http.Request, body []byte) json.RawMessage {
+//	Content-Type: application/cloudevents+json        structured (3.2): the body is the event
+//	Content-Type: application/cloudevents-batch+json  batched (3.3): the body is an array of them
+//	Ce-Specversion: 1.0, Ce-Id: …, Content-Type: …    binary (3.1): headers are attributes, the body is data
+func cloudEventsOf(r *http.Request, body []byte) cloudEvents {
+	if len(body) > maxCloudEvent {
+		return cloudEvents{}
+	}
 	contentType, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
-	structured := strings.EqualFold(strings.TrimSpace(contentType), "application/cloudevents+json")
-	if !structured && r.Header["Ce-Specversion"] == nil || len(body) > maxCloudEvent {
-		return nil
+	switch strings.ToLower(strings.TrimSpace(contentType)) {
+	case "application/cloudevents+json":
+		return cloudEvents{one: structuredCloudEvent(body)}
+	case "application/cloudevents-batch+json":
+		return cloudEvents{batch: batchedCloudEvents(body)}
+	}
+	if r.Header["Ce-Specversion"] == nil {
+		return cloudEvents{}
 	}
 	event := map[string]json.RawMessage{}
-	if structured {
-		if err := json.Unmarshal(body, &event); err != nil || event == nil {
+	binaryCloudEvent(event, r.Header, body)
+	return cloudEvents{one: encodeCloudEvent(event)}
+}
+
+// structuredCloudEvent returns an event of the JSON format, nil if it is malformed.
+func structuredCloudEvent(text []byte) json.RawMessage {
+	var event map[string]json.RawMessage
+	if err := json.Unmarshal(text, &event); err != nil {
+		return nil
+	}
+	return encodeCloudEvent(event)
+}
+
+// batchedCloudEvents returns the events of the JSON batch format, which may have none; nil if
+// one of them is malformed.
+func batchedCloudEvents(text []byte) json.RawMessage {
+	var events []json.RawMessage
+	if err := json.Unmarshal(text, &events); err != nil || events == nil {
+		return nil
+	}
+	for i, event := range events {
+		events[i] = structuredCloudEvent(event)
+		if events[i] == nil {
 			return nil
 		}
-	} else {
-		binaryCloudEvent(event, r.Header, body)
 	}
+	out, err := json.Marshal(events)
+	if err != nil {
+		return nil // cannot be: the events are JSON
+	}
+	return out
+}
+
+// encodeCloudEvent returns the JSON of an event, nil if it lacks a required attribute.
+func encodeCloudEvent(event map[string]json.RawMessage) json.RawMessage {
 	for _, name := range []string{"specversion", "id", "source", "type"} {
 		var value string
 		if err := json.Unmarshal(event[name], &value); err != nil || value == "" {

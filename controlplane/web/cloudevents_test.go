@@ -1,7 +1,9 @@
 package web
 
 import (
+	"encoding/json"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 )
@@ -41,8 +43,42 @@ func TestCloudEvents(t *testing.T) {
 		for key, value := range tt.headers {
 			r.Header.Set(key, value)
 		}
-		if got := cloudEventOf(r, []byte(tt.body)); string(got) != tt.want {
-			t.Errorf("%s: got %s, want %s", name, got, tt.want)
+		if got := cloudEventsOf(r, []byte(tt.body)); string(got.one) != tt.want || got.batch != nil {
+			t.Errorf("%s: got %s and the batch %s, want %s and none", name, got.one, got.batch, tt.want)
+		}
+	}
+}
+
+func TestCloudEventBatches(t *testing.T) {
+	t.Parallel()
+	const event = `{"data":[1],"id":"1","source":"/a","specversion":"1.0","type":"t"}`
+	for name, tt := range map[string]struct{ contentType, body, want string }{
+		"two":               {"application/cloudevents-batch+json", `[` + event + `,` + event + `]`, `[` + event + `,` + event + `]`},
+		"with a parameter":  {"Application/CloudEvents-Batch+JSON; charset=utf-8", `[` + event + `]`, `[` + event + `]`},
+		"none":              {"application/cloudevents-batch+json", `[]`, `[]`},
+		"one is malformed":  {"application/cloudevents-batch+json", `[` + event + `,{"id":"2"}]`, ``},
+		"one is no object":  {"application/cloudevents-batch+json", `[` + event + `,null]`, ``},
+		"not an array":      {"application/cloudevents-batch+json", event, ``},
+		"null":              {"application/cloudevents-batch+json", `null`, ``},
+		"not JSON":          {"application/cloudevents-batch+json", `[`, ``},
+		"an array as event": {"application/cloudevents+json", `[` + event + `]`, ``},
+		"too large":         {"application/cloudevents-batch+json", `[` + strings.Repeat(" ", maxCloudEvent) + `]`, ``},
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/x", nil)
+		r.Header.Set("Content-Type", tt.contentType)
+		got := cloudEventsOf(r, []byte(tt.body))
+		if string(got.batch) != tt.want || got.one != nil {
+			t.Errorf("%s: got the batch %s and the event %s, want %s and none", name, got.batch, got.one, tt.want)
+		}
+		var seen struct {
+			CloudEvents json.RawMessage `json:"cloudEvents"`
+			Body        string          `json:"body"`
+		}
+		if err := json.Unmarshal(eventOf(r, "/x", "/x", []byte(tt.body), nil, got), &seen); err != nil {
+			t.Errorf("%s: the event is no JSON: %v", name, err)
+		}
+		if string(seen.CloudEvents) != tt.want || seen.Body != tt.body {
+			t.Errorf("%s: got the member cloudEvents %s and the body %.80s, want %s and the body of the request", name, seen.CloudEvents, seen.Body, tt.want)
 		}
 	}
 }

@@ -9,11 +9,13 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// corsPolicy is a version's CORS configuration, applied to one origin. A nil policy,
-// and one without a configuration, adds no headers: the function may then set its own.
+// corsPolicy is a version's CORS configuration, applied to one origin. A nil policy
+// adds no headers: the function may then set its own.
 type corsPolicy struct {
-	config *api.CORS
-	origin string // the Access-Control-Allow-Origin; "" refuses the origin
+	config *api.CORS // empty if open
+	origin string    // the Access-Control-Allow-Origin; "" refuses the origin
+	// open has a preflight allow what it asks for: the client may not learn the configuration.
+	open bool
 }
 
 // corsPolicy returns the policy of the version that t names. It costs one read of the
@@ -26,6 +28,14 @@ func (a *API) corsPolicy(ctx context.Context, t target, origin string) (*corsPol
 	return newCORSPolicy(resolved.Version.Config.CORS, origin), nil
 }
 
+// unknownPolicy is the policy for an origin whose client may not learn whether the function
+// exists: missing functions, and private ones with and without a configuration, look the same. It
+// lets the page read the refusal. The request that follows a preflight is refused without a key,
+// and with one it has the policy of the version.
+func unknownPolicy(origin string) *corsPolicy {
+	return &corsPolicy{config: &api.CORS{AllowCredentials: true}, origin: origin, open: true}
+}
+
 // newCORSPolicy returns the policy of config for an origin, nil without a configuration.
 // An origin that is listed by name wins over "*".
 //
@@ -33,6 +43,9 @@ func (a *API) corsPolicy(ctx context.Context, t target, origin string) (*corsPol
 //	["https://a.example"]          https://a.example https://a.example
 //	["https://a.example"]          https://b.example none: the browser refuses the answer
 //	["*"]                          https://b.example *
+//	["*"]                          null              *
+//
+// The last row is that of a page of the function itself, which has an opaque origin below Prefix.
 func newCORSPolicy(config *api.CORS, origin string) *corsPolicy {
 	if config == nil {
 		return nil
@@ -53,14 +66,20 @@ func newCORSPolicy(config *api.CORS, origin string) *corsPolicy {
 // preflight answers an OPTIONS request that asks for permission, without running the
 // function, and reports whether it did.
 func (p *corsPolicy) preflight(w http.ResponseWriter, r *http.Request) bool {
-	if p == nil || r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
+	if p == nil || !isPreflight(r) {
 		return false
 	}
 	h := w.Header()
 	p.apply(h)
 	h.Add("Vary", "Access-Control-Request-Method")
 	h.Add("Vary", "Access-Control-Request-Headers")
-	if p.origin != "" {
+	switch {
+	case p.open:
+		h.Set("Access-Control-Allow-Methods", r.Header.Get("Access-Control-Request-Method"))
+		if asked := r.Header.Values("Access-Control-Request-Headers"); len(asked) > 0 {
+			h.Set("Access-Control-Allow-Headers", strings.Join(asked, ", "))
+		}
+	case p.origin != "":
 		methods := p.config.AllowMethods
 		if len(methods) == 0 {
 			methods = []string{http.MethodGet, http.MethodHead, http.MethodPost}
@@ -75,6 +94,11 @@ func (p *corsPolicy) preflight(w http.ResponseWriter, r *http.Request) bool {
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return true
+}
+
+// isPreflight reports whether a browser asks if a page may send a request.
+func isPreflight(r *http.Request) bool {
+	return r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" && r.Header.Get("Origin") != ""
 }
 
 // apply adds the headers that tell the browser which origin may read the answer.

@@ -27,9 +27,10 @@ import (
 // A body of text is a string, any other base64 (isText). The JSON is appended by hand into
 // one buffer of about the right size: this is the hot path of every call.
 //
-// cloud is the CloudEvent that the request carries, nil for none: the member cloudEvent.
-func eventOf(r *http.Request, rawPath, path string, body []byte, cloud json.RawMessage) json.RawMessage {
-	size := 512 + len(cloud) + 3*len(r.RequestURI) + base64.StdEncoding.EncodedLen(len(body))
+// cookies are those that the function sees. cloud is the CloudEvents that the request carries:
+// the member cloudEvent for one, or cloudEvents for a batch.
+func eventOf(r *http.Request, rawPath, path string, body []byte, cookies []string, cloud cloudEvents) json.RawMessage {
+	size := 512 + cloud.size() + 3*len(r.RequestURI) + base64.StdEncoding.EncodedLen(len(body))
 	for name, values := range r.Header {
 		for _, value := range values {
 			size += len(name) + len(value) + len(`"":"",`)
@@ -41,7 +42,7 @@ func eventOf(r *http.Request, rawPath, path string, body []byte, cloud json.RawM
 	b = append(b, `,"rawQueryString":`...)
 	b = api.AppendJSONString(b, r.URL.RawQuery)
 	b = append(b, `,"cookies":[`...)
-	b = appendCookies(b, r.Header["Cookie"])
+	b = appendStrings(b, cookies)
 	b = append(b, `],"headers":{`...)
 	b = appendHeaders(b, r)
 	b = append(b, `},"queryStringParameters":{`...)
@@ -56,8 +57,11 @@ func eventOf(r *http.Request, rawPath, path string, body []byte, cloud json.RawM
 	b = api.AppendJSONString(b, r.Header.Get("User-Agent"))
 	b = append(b, `}},"path":`...)
 	b = api.AppendJSONString(b, path)
-	if cloud != nil {
-		b = append(append(b, `,"cloudEvent":`...), cloud...)
+	switch {
+	case cloud.one != nil:
+		b = append(append(b, `,"cloudEvent":`...), cloud.one...)
+	case cloud.batch != nil:
+		b = append(append(b, `,"cloudEvents":`...), cloud.batch...)
 	}
 	if isText(r.Header.Get("Content-Type"), body) {
 		b = append(b, `,"body":`...)
@@ -104,20 +108,26 @@ func sourceIP(remote string) string {
 	return remote
 }
 
-// appendCookies appends each cookie of all Cookie headers as one string.
-func appendCookies(b []byte, headers []string) []byte {
-	start := len(b)
+// cookies returns each cookie of all Cookie headers as one string.
+func cookies(headers []string) []string {
+	var all []string
 	for _, header := range headers {
 		for cookie := range strings.SplitSeq(header, ";") {
-			cookie = strings.TrimSpace(cookie)
-			if cookie == "" {
-				continue
+			if trimmed := strings.TrimSpace(cookie); trimmed != "" {
+				all = append(all, trimmed)
 			}
-			if len(b) > start {
-				b = append(b, ',')
-			}
-			b = api.AppendJSONString(b, cookie)
 		}
+	}
+	return all
+}
+
+// appendStrings appends a list of strings without its brackets.
+func appendStrings(b []byte, list []string) []byte {
+	for i, s := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = api.AppendJSONString(b, s)
 	}
 	return b
 }

@@ -76,21 +76,40 @@ func mapResult(result json.RawMessage) (response, error) {
 	}
 	// Most results that are no response objects are recognized without parsing.
 	if result[0] == '{' && bytes.Contains(result, []byte(`"statusCode"`)) {
-		var object map[string]json.RawMessage
-		if err := json.Unmarshal(result, &object); err != nil {
+		var object responseObject
+		if !members(result, object.set) {
 			return response{}, malformed("the result is not JSON")
 		}
-		if status, ok := object["statusCode"]; ok {
-			return mapObject(status, object)
+		if object.status != nil {
+			return mapObject(&object)
 		}
 	}
 	return response{status: http.StatusOK, contentType: rest.ContentTypeJSON, body: result}, nil
 }
 
+// responseObject has the members of a response object; one that is absent is nil.
+type responseObject struct{ status, headers, cookies, body, encoded json.RawMessage }
+
+// set sets a member. The last one of a name prevails, and other members are ignored.
+func (o *responseObject) set(name string, value json.RawMessage) {
+	switch name {
+	case "statusCode":
+		o.status = value
+	case "headers":
+		o.headers = value
+	case "cookies":
+		o.cookies = value
+	case "body":
+		o.body = value
+	case "isBase64Encoded":
+		o.encoded = value
+	}
+}
+
 // mapObject decodes the fields of a response object. A field of the wrong type fails
-// the request: a guess would hide the mistake.
-func mapObject(rawStatus json.RawMessage, object map[string]json.RawMessage) (response, error) {
-	status, err := strconv.Atoi(string(rawStatus))
+// the request: a guess would hide the mistake. The body may be a part of the object.
+func mapObject(object *responseObject) (response, error) {
+	status, err := strconv.Atoi(string(object.status))
 	if err != nil || status < 100 || status > 599 {
 		return response{}, malformed("statusCode must be an integer from 100 to 599")
 	}
@@ -99,10 +118,10 @@ func mapObject(rawStatus json.RawMessage, object map[string]json.RawMessage) (re
 		return response{}, malformed("a statusCode below 200 cannot end a request")
 	}
 	answer := response{status: status, header: http.Header{}}
-	if err := answer.setHeaders(object["headers"], object["cookies"]); err != nil {
+	if err := answer.setHeaders(object.headers, object.cookies); err != nil {
 		return response{}, err
 	}
-	if err := answer.setBody(object["body"], object["isBase64Encoded"]); err != nil {
+	if err := answer.setBody(object.body, object.encoded); err != nil {
 		return response{}, err
 	}
 	return answer, nil
@@ -159,28 +178,28 @@ func isConnectionHeader(canonical string) bool {
 // setBody sets the body, decoded if isBase64Encoded is true, and the Content-Type where the
 // function sets none: application/octet-stream for a decoded body, else application/json.
 func (r *response) setBody(rawBody, rawEncoded json.RawMessage) error {
-	var body *string
-	if err := decodeField(rawBody, &body); err != nil {
-		return malformed("body must be a string")
-	}
 	var encoded bool
 	if err := decodeField(rawEncoded, &encoded); err != nil {
 		return malformed("isBase64Encoded must be a boolean")
 	}
-	if body == nil {
+	if len(rawBody) == 0 || string(rawBody) == "null" {
 		return nil
+	}
+	body, ok := text(rawBody)
+	if !ok {
+		return malformed("body must be a string")
 	}
 	contentType := rest.ContentTypeJSON // as AWS Lambda does without a Content-Type
 	if encoded {
 		contentType = "application/octet-stream"
-		decoded, err := base64.StdEncoding.DecodeString(*body)
+		decoded := make([]byte, base64.StdEncoding.DecodedLen(len(body)))
+		n, err := base64.StdEncoding.Decode(decoded, body)
 		if err != nil {
 			return malformed("body is not base64, but isBase64Encoded is set")
 		}
-		r.body = decoded
-	} else {
-		r.body = []byte(*body)
+		body = decoded[:n]
 	}
+	r.body = body
 	if _, set := r.header["Content-Type"]; !set && len(r.body) > 0 {
 		r.header["Content-Type"] = []string{contentType}
 	}

@@ -3,12 +3,16 @@
 //
 // A request to /v1/web/t_acme01/default/greet/prod/hello?x=1 passes:
 //
-//	parsePath, serve    web.go       tenant, namespace, function, alias; the path /hello
-//	corsPolicy          cors.go      only with an Origin; answers a preflight
+//	target, parsePath   hosts.go     tenant, namespace, function, alias; the path /hello
 //	admit               web.go       public, or a key that may invoke
+//	corsPolicy          cors.go      only with an Origin; answers a preflight
 //	eventOf             event.go     the event, in the form of AWS Lambda (HTTP API 2.0)
 //	engine.Invoke                    the run; at most api.MaxWebTimeoutMS
 //	respond, write      response.go  the answer
+//	confine             confine.go   without what would reach other functions
+//
+// A function may also have a host of its own, or a custom domain (hosts.go): all paths of it are
+// the function's.
 //
 // The endpoints bypass the router (rest.Direct): they have any method and any path below
 // the alias. describe.go describes them in the OpenAPI document. Errors of the platform and
@@ -21,7 +25,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -33,6 +36,7 @@ import (
 	"github.com/codesous/sous/controlplane/access"
 	"github.com/codesous/sous/controlplane/rest"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/domains"
 )
 
 // Prefix begins the path of every function endpoint:
@@ -56,6 +60,14 @@ type Versions interface {
 	Resolve(ctx context.Context, tenant, namespace, function string, ref api.Ref) (storage.Resolved, error)
 }
 
+// Domains are the verified custom domains of all tenants. It is called for every request.
+type Domains interface {
+	// Of returns the function of a host, nil if the host is no custom domain.
+	Of(host string) *domains.Found
+	// Empty reports whether there is no custom domain.
+	Empty() bool
+}
+
 // API serves the endpoints of functions. It is safe for concurrent use.
 type API struct {
 	versions Versions
@@ -72,6 +84,13 @@ type Config struct {
 	// ShowErrors has answers contain the messages of functions' errors, which may tell
 	// strangers what they must not know.
 	ShowErrors bool
+	// FunctionDomain is the domain below which each function has a host of its own; "" for none.
+	FunctionDomain string
+	// Domains are the custom domains (default: none).
+	Domains Domains
+	// Unconfined has answers below Prefix carry no protection from the other functions there.
+	// It is for a server that no browser can reach.
+	Unconfined bool
 }
 
 // New returns the API of function endpoints.
@@ -81,7 +100,7 @@ func New(versions Versions, engine Engine, auth *access.Authenticator, cfg Confi
 
 // Direct returns the handler of all function endpoints.
 func (a *API) Direct() rest.Direct {
-	return rest.Direct{Prefix: Prefix, Serve: a.serve, Names: func(path string) (tenant, namespace, function string) {
+	return rest.Direct{Prefix: Prefix, Host: a.hostRoot, Serve: a.serve, Names: func(path string) (tenant, namespace, function string) {
 		t, err := parsePath(path)
 		if err != nil {
 			return "", "", ""
@@ -100,6 +119,7 @@ type target struct {
 	tenant, namespace, function string
 	ref                         api.Ref
 	path                        string // the rest of the path as it was sent, at least "/"
+	shared                      bool   // called below Prefix, on the origin of all functions
 }
 
 // parsePath parses the raw path of an endpoint. Errors: CodeRouteNotFound,
@@ -154,26 +174,39 @@ func withAlias(err error, rawPath string) error {
 }
 
 // serve answers a function's HTTP endpoint. An error is answered with a problem by the
-// caller. The order of the steps matters: a preflight has no key and is answered before
-// admit, an error of the CORS configuration only after it, and the body is read last.
+// caller. The order of the steps matters: a preflight has no key and is answered before a
+// refusal, an error of the CORS configuration only after it, and the body is read last.
 func (a *API) serve(w http.ResponseWriter, r *http.Request, requestID string) error {
 	rawPath := requestPath(r)
-	t, err := parsePath(rawPath)
+	t, err := a.target(r.Host, rawPath)
 	if err != nil {
 		return err
 	}
-	var cors *corsPolicy
-	var corsErr error
-	if origin := r.Header.Get("Origin"); origin != "" {
-		cors, corsErr = a.corsPolicy(r.Context(), t, origin)
-		if cors.preflight(w, r) { // browsers send no key with one
-			return nil
+	if t.shared {
+		w.Header()[headerPolicy] = []string{sandboxPolicy} // of problems, too
+		if r.Header.Get("Service-Worker") != "" {
+			return api.Errorf(api.CodeAuthzDenied, "functions below %s share one origin and may not register service workers; call the function by a host of its own", Prefix)
 		}
 	}
 	inv := t.invocation()
-	err = a.admit(r, &inv)
+	known, err := a.admit(r, &inv)
+	var cors *corsPolicy
+	if origin := r.Header.Get("Origin"); origin != "" {
+		var corsErr error
+		if known {
+			cors, corsErr = a.corsPolicy(r.Context(), t, origin)
+		} else {
+			cors = unknownPolicy(origin)
+		}
+		if cors.preflight(w, r) {
+			return nil
+		}
+		if err == nil {
+			err = corsErr // it describes the function: only callers that may call it see it
+		}
+	}
 	if err == nil {
-		err = corsErr // it describes the function: only callers that may call it see it
+		err = rest.Charge(w, t.tenant)
 	}
 	var outcome *api.Outcome
 	var mapped *response
@@ -182,9 +215,12 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request, requestID string) er
 	}
 	if err != nil {
 		cors.apply(w.Header())
-		return withAlias(err, rawPath)
+		if t.shared {
+			err = withAlias(err, rawPath)
+		}
+		return err
 	}
-	return a.answer(w, r, requestID, outcome, mapped, cors)
+	return a.answer(w, r, requestID, t, outcome, mapped, cors)
 }
 
 // invocation returns the invocation that the URL describes.
@@ -206,40 +242,43 @@ func (t *target) invocation() api.Invocation {
 //	not public or missing, foreign key     404 CS_FUNCTION_NOT_FOUND
 //	not public, key without the right      403 CS_AUTHZ_DENIED
 //	missing, key that may invoke           404 of the function, the alias or the version
-func (a *API) admit(r *http.Request, inv *api.Invocation) error {
+//
+// known reports whether the caller may know if the function exists. A preflight, which has no
+// key, is only asked whether the function is public.
+func (a *API) admit(r *http.Request, inv *api.Invocation) (known bool, err error) {
 	ctx := r.Context()
 	if a.auth.Mode() == access.Off {
 		c, err := a.auth.Authenticate(ctx, r.Header)
 		if err != nil {
-			return err
+			return false, err
 		}
 		c.Calls(inv)
-		return nil
+		return true, nil
 	}
 	inv.Principal, inv.Access = anonymous(), api.AccessPublic
-	err := a.engine.Authorize(ctx, inv)
+	err = a.engine.Authorize(ctx, inv)
 	if err == nil {
 		a.auth.CountPublic()
-		return nil
+		return true, nil
 	}
-	if code := api.ErrorCode(err); code != api.CodeAuthnRequired && httpstatus.Of(code) != http.StatusNotFound {
-		return err
+	if code := api.ErrorCode(err); isPreflight(r) || code != api.CodeAuthnRequired && httpstatus.Of(code) != http.StatusNotFound {
+		return false, err
 	}
 	c, err := a.auth.Authenticate(ctx, r.Header)
 	if err != nil {
-		return err
+		return false, err
 	}
 	if !c.Enters(inv.Tenant) {
-		return api.Errorf(api.CodeFunctionNotFound, "function %q does not exist", inv.Function)
+		return false, api.Errorf(api.CodeFunctionNotFound, "function %q does not exist", inv.Function)
 	}
 	if err := c.Need(access.FunctionInvoke); err != nil {
-		return err
+		return false, err
 	}
 	if err := c.NeedNamespace(inv.Namespace); err != nil {
-		return err
+		return false, err
 	}
 	c.Calls(inv)
-	return a.engine.Authorize(ctx, inv)
+	return true, a.engine.Authorize(ctx, inv)
 }
 
 // anonymous is the principal of callers of public endpoints.
@@ -254,17 +293,18 @@ func (a *API) invoke(w http.ResponseWriter, r *http.Request, requestID, rawPath 
 	if err != nil {
 		return nil, nil, err
 	}
+	seen := t.cookies(r.Header["Cookie"])
 	if key != "" {
-		id := api.DerivedActivationID(t.tenant, t.namespace, t.function, t.ref, key)
+		inv.IdempotencyKey = ownKey(key, r, &inv, seen)
+		id := api.DerivedActivationID(t.tenant, t.namespace, t.function, t.ref, inv.IdempotencyKey)
 		w.Header()[rest.HeaderActivationID] = []string{id}
 	}
 	body, err := rest.ReadBody(w, r, api.MaxEventBytes)
 	if err != nil {
 		return nil, nil, err
 	}
-	inv.Event = eventOf(r, rawPath, t.path, body, cloudEventOf(r, body))
+	inv.Event = eventOf(r, rawPath, t.path, body, seen, cloudEventsOf(r, body))
 	inv.RequestID = requestID
-	inv.IdempotencyKey = key
 	inv.Early = true
 	// A repeat under an idempotency key gets the record, which has no body of a stream; an
 	// answer to HEAD has none either. HTTP/1.0 cannot tell an answer that was cut.
@@ -277,6 +317,7 @@ func (a *API) invoke(w http.ResponseWriter, r *http.Request, requestID, rawPath 
 		}
 		return err
 	}
+	inv.Started, inv.OwnWait = rest.Started(w), rest.OwnWait(w)
 	inv.Fingerprint = fingerprint(key, r, rawPath, body)
 	outcome, err := a.engine.Invoke(r.Context(), inv)
 	if err != nil {
@@ -285,23 +326,10 @@ func (a *API) invoke(w http.ResponseWriter, r *http.Request, requestID, rawPath 
 	return outcome, mapped, nil
 }
 
-// fingerprint returns the parts of a request that must be equal in two requests with
-// the same idempotency key: method, URL, body, and the Authorization that the function
-// sees. The event has more, such as headers and an address, in which a retry may
-// differ.
-func fingerprint(key string, r *http.Request, rawPath string, body []byte) []byte {
-	if key == "" {
-		return nil
-	}
-	// None of the parts before the body can contain a line break.
-	caller := strings.Join(withoutCredentials(r.Header[access.HeaderAuthorization]), ",")
-	return slices.Concat([]byte(r.Method+"\n"+rawPath+"\n"+r.URL.RawQuery+"\n"+caller+"\n"), body)
-}
-
 // answer writes the endpoint's answer for a terminal activation. A function's headers are
 // written first, then those of the platform over them; without its own the function
 // could pretend to be another activation.
-func (a *API) answer(w http.ResponseWriter, r *http.Request, requestID string, outcome *api.Outcome, mapped *response, cors *corsPolicy) error {
+func (a *API) answer(w http.ResponseWriter, r *http.Request, requestID string, t target, outcome *api.Outcome, mapped *response, cors *corsPolicy) error {
 	activation := &outcome.Activation
 	var response response
 	var err error
@@ -309,6 +337,9 @@ func (a *API) answer(w http.ResponseWriter, r *http.Request, requestID string, o
 		response, err = streamHead(outcome.Stream)
 	} else {
 		response, err = a.respond(outcome, mapped)
+	}
+	if err == nil {
+		err = rest.HoldAnswer(w, len(response.body))
 	}
 	h := w.Header()
 	if err == nil {
@@ -318,12 +349,16 @@ func (a *API) answer(w http.ResponseWriter, r *http.Request, requestID string, o
 		if response.contentType != "" {
 			h["Content-Type"] = []string{response.contentType}
 		}
+		if len(response.header) > 0 {
+			t.confine(h, response.header[headerPolicy])
+		}
 	}
 	// Set last: these headers belong to the platform, not to the function.
 	h[rest.HeaderRequestID] = []string{requestID}
 	h[rest.HeaderActivationID] = []string{activation.ActivationID}
 	if outcome.Replayed {
 		h[rest.HeaderReplayed] = []string{"true"}
+		delete(h, "Set-Cookie") // it was for the client of the first call, and may have been changed since
 	}
 	if activation.DeadlineMS-activation.StartMS >= api.MaxWebTimeoutMS {
 		h[headerTimeoutLimit] = []string{strconv.Itoa(api.MaxWebTimeoutMS)}

@@ -13,6 +13,7 @@ import (
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/documents"
+	"github.com/codesous/sous/storage/kvstore"
 	"github.com/codesous/sous/storage/storagetest"
 )
 
@@ -39,7 +40,7 @@ type confined struct {
 func newConfined(t testing.TB, s *storage.Store, rdb redis.UniversalClient) *confined {
 	t.Helper()
 	tenant := storagetest.Tenant(t)
-	kv := storage.NewKV(s)
+	kv := kvstore.New(s)
 	service, err := documents.New(context.Background(), s, documents.Config{})
 	if err != nil {
 		t.Fatalf("documents.New: %v", err)
@@ -82,7 +83,7 @@ func put(namespace, value string) api.DocumentPut {
 }
 
 // dump is what the store holds beside what the function may touch: its keys of ctr:,
-// its own documents of ctr, and the counts of them all.
+// its own documents of ctr, and the indexes and counts of them all.
 func (c *confined) dump(t testing.TB) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -96,6 +97,7 @@ func (c *confined) dump(t testing.TB) map[string]string {
 		doc := "cs:doc:" + c.scope.Tenant + ":"
 		switch {
 		case strings.HasPrefix(plain, "cs:kv:"+c.scope.Tenant+":default:ctr:"),
+			strings.HasPrefix(plain, "cs:kvindex:"+c.scope.Tenant+":default"), plain == "cs:kvusage:"+c.scope.Tenant,
 			strings.HasPrefix(plain, doc+"fn.default.greet:ctr:"), strings.HasPrefix(plain, doc) && !strings.HasSuffix(plain, ":records"):
 			continue
 		}

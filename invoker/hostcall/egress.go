@@ -2,6 +2,7 @@ package hostcall
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -49,6 +50,9 @@ func (e *blockedError) Error() string {
 	return what + " is not public, or this server's own; --egress-allow of the server does not list it"
 }
 
+// errOwnAddresses is the refusal of a guard that cannot tell which addresses are the machine's.
+var errOwnAddresses = errors.New("egress: this machine's addresses are not known")
+
 // egress guards the connections of functions: it lets them reach the public network, and
 // what the operator allows, but neither private networks nor this machine. The check is
 // made on the socket, before connect, when DNS, redirects and spellings are resolved:
@@ -94,7 +98,7 @@ func (e *egress) check(addr netip.Addr) error {
 func (e *egress) checkOwn(plain netip.Addr) error {
 	own, err := e.own()
 	if err != nil {
-		return fmt.Errorf("egress: this machine's addresses: %w", err)
+		return fmt.Errorf("%w: %w", errOwnAddresses, err)
 	}
 	for _, a := range own {
 		if at, ok := a.(*net.IPNet); ok && at.IP.Equal(plain.AsSlice()) {
@@ -131,12 +135,13 @@ func (e *egress) transport(resolver *net.Resolver) *http.Transport {
 	return &http.Transport{
 		DialContext:            dialer.DialContext,
 		ForceAttemptHTTP2:      true,
-		MaxIdleConns:           512,
+		MaxIdleConns:           64,
 		MaxIdleConnsPerHost:    32,
 		IdleConnTimeout:        30 * time.Second,
 		TLSHandshakeTimeout:    10 * time.Second,
 		MaxResponseHeaderBytes: 256 << 10,
 		ExpectContinueTimeout:  time.Second,
+		DisableCompression:     true, // a body is decompressed in the sandbox of its function
 	}
 }
 

@@ -34,21 +34,21 @@ const (
 
 // fetchCalls serves fetch and cs.http.fetch. An exchange passes two independent checks: the
 // version's capability, by host name, for the first URL and each redirect; and the egress
-// guard, by address, for each connection. The transport, with its idle connections, is
-// shared by all functions; a connection carries nothing of the function that opened it.
-type fetchCalls struct {
-	transport http.RoundTripper
-}
+// guard, by address, for each connection. The functions of a tenant share its idle
+// connections; a connection carries nothing of the function that opened it.
+type fetchCalls struct{ outbound }
 
-// newFetchCalls returns the calls with a transport of their own. The machine's addresses
+// newFetchCalls returns the calls with connections of their own. The machine's addresses
 // are asked for at each new connection, since they may change.
 func newFetchCalls(allow []netip.Prefix, resolver *net.Resolver) *fetchCalls {
-	return &fetchCalls{transport: (&egress{allow: allow, own: net.InterfaceAddrs}).transport(resolver)}
+	guard := &egress{allow: allow, own: net.InterfaceAddrs}
+	return &fetchCalls{newOutbound(func() *http.Transport { return guard.transport(resolver) })}
 }
 
 // newSocketCalls returns the calls of WebSocket, behind a guard like that of newFetchCalls.
 func newSocketCalls(allow []netip.Prefix, resolver *net.Resolver) *socketCalls {
-	return &socketCalls{transport: (&egress{allow: allow, own: net.InterfaceAddrs}).socketTransport(resolver)}
+	guard := &egress{allow: allow, own: net.InterfaceAddrs}
+	return &socketCalls{newOutbound(func() *http.Transport { return guard.socketTransport(resolver) })}
 }
 
 func (c *fetchCalls) calls() map[string]call {
@@ -87,7 +87,7 @@ func permitHost(s *Scope, u *url.URL) string {
 // Errors: CodeHostInvalidArgument for a malformed request and for more than
 // network.MaxOpenConnections, CodeHostFetchBlocked for an address that the guard refuses,
 // CodeRuntimeCapabilityDenied for a redirect to another host than the declared ones,
-// CodeHostFetchTimeout, and CodeHostFetchFailed for everything else.
+// CodeHostFetchTimeout, those of outbound.egress, and CodeHostFetchFailed for everything else.
 func (c *fetchCalls) fetch(ctx context.Context, s *Scope, a network.FetchRequest, body []byte) (out network.FetchResponse, got []byte, err error) {
 	call := ctx
 	ctx, cancel := exchangeContext(ctx, s)
@@ -104,16 +104,16 @@ func (c *fetchCalls) fetch(ctx context.Context, s *Scope, a network.FetchRequest
 	if req.Header.Get("Traceparent") == "" {
 		tracing.Send(ctx, req.Header)
 	}
-	redirected := false
-	client := &http.Client{
-		Transport:     c.transport,
-		CheckRedirect: redirectPolicy(s, a.Redirect, &redirected),
+	compressible := askForGzip(req)
+	if err := c.enter(ctx, s); err != nil {
+		return out, nil, fetchError(ctx, err)
 	}
-	resp, err := client.Do(req)
+	redirected := false
+	resp, err := c.client(s, redirectPolicy(s, a.Redirect, &redirected)).Do(req)
 	if err != nil {
 		return out, nil, fetchError(ctx, err)
 	}
-	out = fetchResponse(resp, redirected)
+	out = fetchResponse(resp, redirected, compressible)
 	if resp.ContentLength >= 0 && resp.ContentLength <= smallReply {
 		defer func() { _ = resp.Body.Close() }() // the body has been read or given up
 		got, err = io.ReadAll(resp.Body)
@@ -218,6 +218,16 @@ func newFetchRequest(ctx context.Context, a network.FetchRequest, body []byte) (
 	return req, nil
 }
 
+// askForGzip asks for a compressed body where net/http would, and reports whether it did. The
+// sandbox decompresses the body, not the host: see package child.
+func askForGzip(req *http.Request) bool {
+	if req.Method == http.MethodHead || req.Header.Get("Accept-Encoding") != "" || req.Header.Get("Range") != "" {
+		return false
+	}
+	req.Header.Set("Accept-Encoding", "gzip")
+	return true
+}
+
 // framing holds the headers, in canonical form, that frame the message or concern the
 // connection. Only the transport sets them.
 var framing = map[string]bool{
@@ -227,8 +237,8 @@ var framing = map[string]bool{
 
 // fetchResponse returns the head of a response. Names of headers are in lower case; several
 // values of one name stay separate pairs, as Set-Cookie needs. The order of names is not
-// kept.
-func fetchResponse(resp *http.Response, redirected bool) network.FetchResponse {
+// kept. If the host asked for gzip, those that describe the compressed body are left out.
+func fetchResponse(resp *http.Response, redirected, compressible bool) network.FetchResponse {
 	last := *resp.Request.URL
 	last.Fragment, last.RawFragment = "", "" // that of a redirect
 	r := network.FetchResponse{
@@ -236,9 +246,13 @@ func fetchResponse(resp *http.Response, redirected bool) network.FetchResponse {
 		StatusText: strings.TrimSpace(strings.TrimPrefix(resp.Status, fmt.Sprint(resp.StatusCode))),
 		URL:        last.String(),
 		Redirected: redirected,
+		Gzip:       compressible && resp.Body != http.NoBody && strings.EqualFold(resp.Header.Get("Content-Encoding"), "gzip"),
 		Headers:    make([][2]string, 0, len(resp.Header)),
 	}
 	for name, values := range resp.Header {
+		if r.Gzip && (name == "Content-Encoding" || name == "Content-Length") {
+			continue
+		}
 		for _, v := range values {
 			r.Headers = append(r.Headers, [2]string{strings.ToLower(name), v})
 		}

@@ -46,6 +46,7 @@ import (
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/invoker/sandbox"
 	"github.com/codesous/sous/invoker/sandbox/wire"
+	"github.com/codesous/sous/invoker/sandbox/wire/network"
 )
 
 // Services are what the calls work with. The calls of a nil service fail when they are
@@ -55,11 +56,18 @@ type Services struct {
 	// EgressAllow are address ranges that fetch may reach although they are not public.
 	EgressAllow []netip.Prefix
 	// Resolver answers fetch's DNS questions; nil stands for the host's.
-	Resolver  *net.Resolver
+	Resolver *net.Resolver
+	// Egress receives the bytes that a tenant's functions send and receive by fetch and
+	// WebSocket, as they flow, in parts of up to some hundred KB; nil receives none. It must
+	// not block. Its error ends the exchange: the function sees the code and the message of an
+	// api.Error.
+	Egress    func(tenant string, bytes int64) error
 	Engine    Engine
 	Queue     Queue
 	Workflows Workflows
 	Documents Documents
+	// AdmitEgress admits a request of a tenant's function to another server; nil admits all.
+	AdmitEgress func(ctx context.Context, tenant string) error
 	// NowMS is the store's clock, in Unix milliseconds; the Queue needs it.
 	NowMS func() int64
 }
@@ -67,16 +75,19 @@ type Services struct {
 // Table performs host calls. It is safe for concurrent use, and holds no state of an
 // activation: that is in its Scope.
 type Table struct {
-	calls map[string]call
+	calls       map[string]call
+	admitEgress func(ctx context.Context, tenant string) error
 }
 
 // New makes the table of all calls. It is made once for an engine and never changed.
 func New(s Services) *Table {
-	t := &Table{calls: map[string]call{}}
+	t := &Table{calls: map[string]call{}, admitEgress: s.AdmitEgress}
+	fetch, sockets := newFetchCalls(s.EgressAllow, s.Resolver), newSocketCalls(s.EgressAllow, s.Resolver)
+	fetch.egress, sockets.egress, sockets.places = s.Egress, s.Egress, fetch.places
 	for _, calls := range []map[string]call{
 		(&kvCalls{s.KV}).calls(),
-		newFetchCalls(s.EgressAllow, s.Resolver).calls(),
-		newSocketCalls(s.EgressAllow, s.Resolver).calls(),
+		fetch.calls(),
+		sockets.calls(),
 		(&invokeCalls{s.Engine}).calls(),
 		secretCalls{}.calls(),
 		(&queueCalls{s.Queue, s.NowMS}).calls(),
@@ -175,6 +186,11 @@ func (t *Table) Call(ctx context.Context, s *Scope, name string, head, blob []by
 	}
 	if s.Record != nil {
 		if err := s.Record.Ensure(ctx); err != nil {
+			return nil, nil, c.failure(err)
+		}
+	}
+	if t.admitEgress != nil && (name == network.Fetch.Name || name == network.SocketOpen.Name) {
+		if err := t.admitEgress(ctx, s.Tenant); err != nil {
 			return nil, nil, c.failure(err)
 		}
 	}

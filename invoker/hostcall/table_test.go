@@ -14,12 +14,13 @@ import (
 	"github.com/codesous/sous/invoker/sandbox/wire"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/documents/documentstest"
+	"github.com/codesous/sous/storage/kvstore"
 	"github.com/codesous/sous/storage/storagetest"
 )
 
 func newTestHost(t *testing.T, s *storage.Store) *Table {
 	t.Helper()
-	return New(Services{KV: storage.NewKV(s)})
+	return New(Services{KV: kvstore.New(s)})
 }
 
 // Every call refuses a version that declares nothing, before any effect, and names the

@@ -20,9 +20,7 @@ import (
 
 // socketCalls serves WebSocket. A socket passes the two checks of fetch: the version's
 // capability, by host name, and the egress guard, by address.
-type socketCalls struct {
-	transport http.RoundTripper
-}
+type socketCalls struct{ outbound }
 
 func (c *socketCalls) calls() map[string]call {
 	return map[string]call{
@@ -38,6 +36,7 @@ func (c *socketCalls) calls() map[string]call {
 type socket struct {
 	conn      *websocket.Conn
 	stop      func() bool // ends the wait for the end of the activation
+	leave     func()      // frees the socket's place
 	receiving sync.Mutex  // held by the call that waits for a message
 	sending   sync.Mutex  // held by the call that sends one
 
@@ -47,7 +46,12 @@ type socket struct {
 
 func (s *socket) close() {
 	s.stop()
+	s.end()
+}
+
+func (s *socket) end() {
 	_ = s.conn.CloseNow() // it may be closed already
+	s.leave()
 }
 
 // httpURL returns the URL of the handshake, with the scheme http or https.
@@ -90,8 +94,17 @@ func (c *socketCalls) open(ctx context.Context, s *Scope, a network.SocketReques
 	tracing.Send(ctx, header)
 	handshake, cancel := exchangeContext(ctx, s)
 	defer cancel()
+	if err := c.places.take(handshake, s.Tenant); err != nil {
+		return out, nil, fetchError(handshake, err)
+	}
+	leave := sync.OnceFunc(func() { c.places.leave(s.Tenant) })
+	defer func() {
+		if out.ID == 0 {
+			leave()
+		}
+	}()
 	conn, resp, err := websocket.Dial(handshake, u.String(), &websocket.DialOptions{ //nolint:bodyclose // the connection owns it
-		HTTPClient: &http.Client{Transport: c.transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+		HTTPClient: c.client(s, func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }),
 		HTTPHeader: header, Subprotocols: a.Protocols,
 	})
 	if err != nil {
@@ -105,8 +118,8 @@ func (c *socketCalls) open(ctx context.Context, s *Scope, a network.SocketReques
 		return out, nil, api.Errorf(api.CodeHostFetchFailed, "the server chose none of the requested WebSocket protocols")
 	}
 	conn.SetReadLimit(network.MaxSocketMessage)
-	one := &socket{conn: conn}
-	one.stop = context.AfterFunc(ctx, func() { _ = conn.CloseNow() })
+	one := &socket{conn: conn, leave: leave}
+	one.stop = context.AfterFunc(ctx, one.end)
 	out.ID, err = s.connections.add(one)
 	if err != nil {
 		one.close()
@@ -122,7 +135,8 @@ var errNotText = errors.New("a text message is not UTF-8")
 // errSocketClosed is the error of a call for a socket that the activation does not hold.
 func errSocketClosed() error { return invalid("the socket is closed") }
 
-// send sends a message, and waits until the network has taken it.
+// send sends a message, and waits until the network has taken it. Errors:
+// CodeHostInvalidArgument, CodeHostFetchFailed, those of outbound.egress.
 func (*socketCalls) send(ctx context.Context, s *Scope, a network.SocketMessage, message []byte) (out wire.None, reply []byte, err error) {
 	one, ok := s.connections.get(a.ID).(*socket)
 	if !ok {
@@ -137,13 +151,17 @@ func (*socketCalls) send(ctx context.Context, s *Scope, a network.SocketMessage,
 		kind = websocket.MessageText
 	}
 	if err := one.conn.Write(ctx, kind, message); err != nil {
+		if refused := (*api.Error)(nil); errors.As(err, &refused) {
+			return out, nil, refused
+		}
 		return out, nil, api.Errorf(api.CodeHostFetchFailed, "the message was not sent: the socket is closed")
 	}
 	return out, nil, nil
 }
 
 // receive waits for the next message, or for the end of the socket, which is no error. A server
-// whose messages are not received waits.
+// whose messages are not received waits. Errors: CodeHostInvalidArgument, those of
+// outbound.egress, which also end the socket.
 func (*socketCalls) receive(ctx context.Context, s *Scope, h network.Handle, _ []byte) (out network.SocketEvent, message []byte, err error) {
 	one, ok := s.connections.get(h.ID).(*socket)
 	if !ok {
@@ -160,9 +178,12 @@ func (*socketCalls) receive(ctx context.Context, s *Scope, h network.Handle, _ [
 	}
 	if err != nil {
 		s.connections.remove(h.ID)
-		out = socketEnd(one.handshake(ctx, err))
+		err = one.handshake(ctx, err)
 		one.close()
-		return out, nil, nil
+		if refused := (*api.Error)(nil); errors.As(err, &refused) {
+			return out, nil, refused
+		}
+		return socketEnd(err), nil, nil
 	}
 	out.Text = kind == websocket.MessageText
 	return out, message, nil

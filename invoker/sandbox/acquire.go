@@ -10,6 +10,8 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/invoker/sandbox/memory"
+	"github.com/codesous/sous/invoker/sandbox/shares"
 	"github.com/codesous/sous/invoker/sandbox/wire"
 )
 
@@ -20,10 +22,11 @@ type Sandbox struct {
 	pool   *Pool
 	prog   *Program
 	child  *process
-	key    string
+	family *family
 	memory int64 // its share of the pool's budget, in bytes
 	cold   bool
-	spent  bool // must not be used again
+	since  time.Time // of its acquisition
+	spent  bool      // must not be used again
 	// Kept is what the caller knows of the activations that the child has served. It has
 	// the life of the child.
 	Kept  any
@@ -59,9 +62,11 @@ func (s *Sandbox) Cold() bool { return s.cold }
 
 // waiter is an Acquire that found no room, or that waits for a warm child because enough of
 // them serve its version. granted receives one sandbox, which may still need a child, or is
-// closed by Close. The sender removes the waiter from the list in the same step, under the
+// closed by Close. The sender removes the waiter from the ledger in the same step, under the
 // pool's mutex.
 type waiter struct {
+	shares.Waiter
+
 	prog      *Program
 	granted   chan *Sandbox // holds one; closed by Close
 	impatient bool          // takes any room, however many children its version has
@@ -69,17 +74,19 @@ type waiter struct {
 
 // Acquire returns a sandbox that serves prog: a warm one, else a spare that is
 // assigned, else a new one. Where enough children serve the version already, it first waits a
-// moment for one of them (see family). Where there is no room it waits, for no longer than
-// Config.AcquireTimeout in all. Errors: CodeCapacityLimit; CodeShuttingDown;
+// moment for one of them (see family). Where there is no room, or none that the tenant may
+// take (package shares), it waits, for no longer than Config.AcquireTimeout in all. Errors:
+// CodeCapacityLimit, with the time after which to repeat the call; CodeShuttingDown;
 // CodeValidationSource where a child could not use the source; ctx's; those of
 // prog.Bundle; anything else is a failure to start a child.
 //
-// The caller must Release the sandbox. Every version has children of its own: a warm one of
+// The caller must Release the sandbox. own is called before the call waits for other calls of
+// its tenant, and may be nil: such a wait is no sign that the server is overloaded. Every version has children of its own: a warm one of
 // another version is only ended, if that makes room. ctx applies to the wait and to the
 // load; a sandbox that was acquired outlives it.
-func (p *Pool) Acquire(ctx context.Context, prog *Program) (*Sandbox, error) {
+func (p *Pool) Acquire(ctx context.Context, prog *Program, own func()) (*Sandbox, error) {
 	for {
-		s, err := p.reserve(ctx, prog)
+		s, err := p.reserve(ctx, prog, own)
 		if err != nil {
 			return nil, err
 		}
@@ -98,11 +105,17 @@ func (p *Pool) Acquire(ctx context.Context, prog *Program) (*Sandbox, error) {
 // without ending one. Errors: those of Acquire but CodeCapacityLimit.
 func (p *Pool) Warm(ctx context.Context, prog *Program) error {
 	p.mu.Lock()
-	if p.closed || p.families[prog.Key] != nil || p.starved() || !p.fits(BudgetBytes(prog.MemoryMB)) {
+	if p.closed || p.families[prog.Key] != nil || p.ledger.Waiters() > 0 || !p.fits(memory.BudgetBytes(prog.MemoryMB)) {
 		p.mu.Unlock()
 		return nil
 	}
-	s := p.start(prog)
+	f := p.family(prog)
+	if !p.mayStart(f) || !p.ledger.Admits(f.line) || f.line.Tenant.Excess(f.line) {
+		p.forget(f)
+		p.mu.Unlock()
+		return nil
+	}
+	s := p.start(f, prog)
 	p.mu.Unlock()
 	s, err := p.fill(ctx, s, prog)
 	if err == nil {
@@ -117,45 +130,60 @@ func (p *Pool) fits(memory int64) bool {
 	return p.assigned+1 <= p.cfg.MaxProcesses && p.reserved+memory <= p.cfg.MemoryBudgetBytes
 }
 
-// Room returns how many calls of Acquire would be served without waiting now, for a version
-// of that key and memory limit. The answer may be out of date when it arrives.
-func (p *Pool) Room(key string, memoryMB int) int {
+// Room returns how many calls of Acquire would be served without waiting now, for a version of
+// the tenant with that key and memory limit; "" is a version that is not known. The answer may
+// be out of date when it arrives.
+func (p *Pool) Room(tenant, key string, memoryMB int) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
 		return 0
 	}
-	if p.starved() {
-		return len(p.idle[key])
+	room := p.ledger.Headroom(tenant, memory.BudgetBytes(memoryMB))
+	if p.ledger.Starved(tenant) {
+		warm := 0
+		if f := p.families[key]; f != nil && f.line.First() == nil {
+			warm = len(f.idle)
+		}
+		return min(room, warm)
 	}
-	byProcesses := p.cfg.MaxProcesses - (p.assigned - p.idleOrder.Len())
-	byMemory := (p.cfg.MemoryBudgetBytes - (p.reserved - p.idleBytes)) / BudgetBytes(memoryMB)
-	return max(0, min(byProcesses, int(byMemory)))
+	return room
 }
 
 // MaxProcesses returns the largest number of sandboxes that serve a version at once.
 func (p *Pool) MaxProcesses() int { return p.cfg.MaxProcesses }
 
+// MaxOfTenant returns the largest number of sandboxes that the calls of one tenant use at once.
+func (p *Pool) MaxOfTenant() int { return p.ledger.Most() }
+
 // Release ends the use of s. It stays warm unless its child must retire. It must be called
 // exactly once for each Acquire; s must not be used afterwards. A waiter for the same
-// program gets s before any other waiter.
+// version gets s before any other waiter, unless the place is another's (shares.PassesOn).
 func (p *Pool) Release(s *Sandbox) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if s.spent || p.closed || p.children[s.child] != s {
+	if s.spent || p.closed || s.child.worn.Load() || p.children[s.child] != s {
 		p.drop(s, s.child.retirement())
 		return
 	}
+	f := s.family
 	if s.used > 0 {
-		f := p.families[s.key]
 		f.cpu = average(f.cpu, s.used)
 		s.used = 0
 	}
-	s.idleSince = time.Now()
+	now := time.Now()
+	if next := f.line.First(); next != nil && !p.ledger.PassesOn(f.line, now) {
+		p.ledger.Pass(next, now.Sub(s.since), now)
+		s.since = now
+		p.counts.Warm++
+		next.Value.(*waiter).granted <- s
+		return
+	}
+	s.idleSince = now
 	s.idleAt = p.idleOrder.PushBack(s)
-	p.idle[s.key] = append(p.idle[s.key], s)
-	p.idleBytes += s.memory
-	p.grant(s.key)
+	f.idle = append(f.idle, s)
+	p.ledger.Free(f.line, now.Sub(s.since), now)
+	p.grant(now)
 }
 
 // reserve returns an idle sandbox of prog, or a new one without a child, for which room in
@@ -163,38 +191,63 @@ func (p *Pool) Release(s *Sandbox) {
 //
 // A caller whose program has no warm child does not overtake the waiters. Errors:
 // CodeShuttingDown, CodeCapacityLimit, ctx's.
-func (p *Pool) reserve(ctx context.Context, prog *Program) (*Sandbox, error) {
+func (p *Pool) reserve(ctx context.Context, prog *Program, own func()) (*Sandbox, error) {
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
 		return nil, errClosed()
 	}
-	if need := BudgetBytes(prog.MemoryMB); need > p.cfg.MemoryBudgetBytes {
+	if !p.ledger.Possible(memory.BudgetBytes(prog.MemoryMB)) {
 		p.counts.Refused++
 		p.mu.Unlock()
 		return nil, api.Errorf(api.CodeCapacityLimit,
-			"a memory limit of %d MB is more than this server's sandboxes may use together", prog.MemoryMB)
+			"a memory limit of %d MB is more than the sandboxes of one tenant may use together on this server (%d MB, sandbox-memory-budget without sandbox-reserve)",
+			prog.MemoryMB, p.largest())
 	}
-	start := p.mayStart(prog.Key)
-	if start && p.waiters.Len() == 0 || len(p.idle[prog.Key]) > 0 {
-		if s := p.take(prog); s != nil {
+	f := p.family(prog)
+	if warm := len(f.idle) > 0; p.ledger.Direct(f.line, warm) && (warm || p.mayStart(f)) {
+		if s := p.take(f, prog); s != nil {
 			p.mu.Unlock()
 			return s, nil
 		}
 	}
-	w := &waiter{prog: prog, granted: make(chan *Sandbox, 1)}
-	e := p.waiters.PushBack(w)
-	patience := p.patience(prog.Key)
-	if start {
-		p.grant("") // those before it may all wait for warm children
+	now := time.Now()
+	if !p.ledger.MayWait(f.line, now) {
+		err := p.refusal(f, now, "too many calls of this tenant wait for a sandbox already")
+		p.forget(f)
+		p.mu.Unlock()
+		return nil, err
 	}
+	w := &waiter{prog: prog, granted: make(chan *Sandbox, 1)}
+	w.Waiter = shares.Waiter{Line: f.line, Since: now, Value: w}
+	p.ledger.Wait(&w.Waiter)
+	patience := p.patience(f)
+	bound := own != nil && p.ledger.OwnBound(f.line)
+	p.grant(now) // those before it may all wait for warm children
 	p.mu.Unlock()
-	return p.wait(ctx, e, w, patience)
+	if bound {
+		own()
+	}
+	return p.wait(ctx, f, w, patience)
+}
+
+// largest returns the largest memory limit, in MB, of a version that can run.
+func (p *Pool) largest() int64 {
+	return (p.cfg.MemoryBudgetBytes - p.cfg.reservedBytes()) * 10 / 22 / megabyte
+}
+
+// refusal counts a call that gets no room, and returns its error. The caller holds p.mu.
+func (p *Pool) refusal(f *family, now time.Time, why string) error {
+	p.counts.Refused++
+	err := api.Errorf(api.CodeCapacityLimit, "%s", why)
+	err.RetryAfter = p.ledger.RetryAfter(f.line, now)
+	return err
 }
 
 // wait returns the sandbox that w is granted. After the timeout or the end of ctx it looks
 // once more, under the mutex: a sandbox that was granted meanwhile would be lost otherwise.
-func (p *Pool) wait(ctx context.Context, e *list.Element, w *waiter, patience time.Duration) (*Sandbox, error) {
+func (p *Pool) wait(ctx context.Context, f *family, w *waiter, patience time.Duration) (*Sandbox, error) {
+	defer p.metrics.wait(w.prog.Tenant, w.Since)
 	timeout := time.NewTimer(p.cfg.AcquireTimeout)
 	defer timeout.Stop()
 	patient := time.NewTimer(patience)
@@ -206,23 +259,38 @@ func (p *Pool) wait(ctx context.Context, e *list.Element, w *waiter, patience ti
 				return nil, errClosed()
 			}
 			return s, nil
-		case <-patient.C:
+		case now := <-patient.C:
 			p.mu.Lock()
 			w.impatient = true
-			p.grant("")
+			p.grant(now)
 			p.mu.Unlock()
 		case <-ctx.Done():
-			return p.giveUp(e, w, ctx.Err())
-		case <-timeout.C:
-			busy := api.Errorf(api.CodeCapacityLimit, "all sandboxes of this server are busy")
-			busy.RetryAfter = time.Second
-			return p.giveUp(e, w, busy)
+			return p.giveUp(f, w, ctx.Err())
+		case now := <-timeout.C:
+			if extra := p.starting(f, w, now); extra > 0 {
+				timeout.Reset(extra)
+				continue
+			}
+			return p.giveUp(f, w, nil)
 		}
 	}
 }
 
-// giveUp ends a wait with err, unless w was granted a sandbox in the last moment.
-func (p *Pool) giveUp(e *list.Element, w *waiter, err error) (*Sandbox, error) {
+// starting returns how much longer w waits, 0 if it is refused now. It is not refused while
+// only the tenant's other starts keep it from one, because then it is about as far as a call
+// whose child loads: LoadTimeout bounds both.
+func (p *Pool) starting(f *family, w *waiter, now time.Time) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed || p.mayFill(f) || !p.ledger.Admits(f.line) {
+		return 0
+	}
+	return max(0, min(p.cfg.AcquireTimeout, p.cfg.LoadTimeout-now.Sub(w.Since)))
+}
+
+// giveUp ends a wait with err, or as a refusal if that is nil, unless w was granted a sandbox
+// in the last moment.
+func (p *Pool) giveUp(f *family, w *waiter, err error) (*Sandbox, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	select {
@@ -233,74 +301,76 @@ func (p *Pool) giveUp(e *list.Element, w *waiter, err error) (*Sandbox, error) {
 		return nil, errClosed()
 	default:
 	}
-	p.waiters.Remove(e)
-	p.counts.Refused++
+	now := time.Now()
+	p.ledger.Remove(&w.Waiter)
+	if err != nil {
+		p.counts.Refused++
+	} else {
+		why := "all sandboxes of this server are busy"
+		if p.ledger.Busy() < p.cfg.MaxProcesses {
+			why = "the calls of this tenant use all sandboxes that are its share of this server"
+		}
+		err = p.refusal(f, now, why)
+	}
+	p.forget(f)
+	p.grant(now) // room may have been held back for it
 	return nil, err
 }
 
-// take is reserve without waiting; the caller holds p.mu. It ends idle children, the least
-// recently used first, only where that makes room.
+// take returns a sandbox for a call that begins, nil where there is no room that the tenant
+// may take; the caller holds p.mu. It ends idle children only where that makes room.
 //
 // With a budget of 300 MB, a busy child of 141 MB and an idle one of 141 MB, a new child of
 // 141 MB takes the place of the idle one; a new child of 282 MB does not fit beside the
 // busy one, so nothing is ended and take returns nil.
-func (p *Pool) take(prog *Program) *Sandbox {
-	if warm := p.idle[prog.Key]; len(warm) > 0 {
-		s := warm[len(warm)-1]
+func (p *Pool) take(f *family, prog *Program) *Sandbox {
+	if !p.ledger.Admits(f.line) {
+		return nil
+	}
+	if n := len(f.idle); n > 0 {
+		s := f.idle[n-1]
 		p.removeIdle(s)
+		p.ledger.Use(f.line)
+		s.since = time.Now()
 		p.counts.Warm++
 		return s
 	}
-	need := BudgetBytes(prog.MemoryMB)
-	busy := p.assigned - p.idleOrder.Len()
-	if busy+1 > p.cfg.MaxProcesses || p.reserved-p.idleBytes+need > p.cfg.MemoryBudgetBytes {
-		return nil
-	}
-	for !p.fits(need) {
-		p.evict(p.idleOrder.Front().Value.(*Sandbox), endEvicted)
-		p.counts.Evicted++
-	}
+	p.makeRoom(f)
 	p.counts.Cold++
-	return p.start(prog)
+	return p.start(f, prog)
 }
 
 // start returns a sandbox without a child, for which there is room. The caller holds p.mu, and
 // fills it.
-func (p *Pool) start(prog *Program) *Sandbox {
-	s := &Sandbox{pool: p, prog: prog, key: prog.Key, memory: BudgetBytes(prog.MemoryMB), cold: true}
+func (p *Pool) start(f *family, prog *Program) *Sandbox {
+	s := &Sandbox{pool: p, prog: prog, family: f, memory: memory.BudgetBytes(prog.MemoryMB), cold: true, since: time.Now()}
+	p.ledger.Use(f.line)
 	p.join(s)
 	return s
 }
 
-// grant serves waiters after a change; the caller holds p.mu. If key is not "", a sandbox of
-// key has become idle, and the first waiter for key gets it, even if others wait longer.
-// Otherwise the waiters are served in their order as far as there is room, but for those that
-// still wait for a warm child.
-//
-// The order is strict, so that a version with a large memory limit is not overtaken for
-// ever by small ones.
-func (p *Pool) grant(key string) {
-	for e := p.waiters.Front(); e != nil && key != ""; e = e.Next() {
-		if w := e.Value.(*waiter); w.prog.Key == key {
-			w.granted <- p.take(w.prog)
-			p.waiters.Remove(e)
-			return
+// grant serves waiters after a change, as far as there is room, in the order of package shares.
+// The caller holds p.mu.
+func (p *Pool) grant(now time.Time) {
+	for {
+		next := p.ledger.Next(now)
+		if next == nil {
+			break
 		}
+		w := next.Value.(*waiter)
+		p.ledger.Remove(next)
+		w.granted <- p.take(p.families[w.prog.Key], w.prog) // not nil: Next saw the room
 	}
-	var next *list.Element
-	for e := p.waiters.Front(); e != nil; e = next {
-		next = e.Next()
-		w := e.Value.(*waiter)
-		if !w.impatient && !p.mayStart(w.prog.Key) {
-			continue
-		}
-		s := p.take(w.prog)
-		if s == nil {
-			return
-		}
-		w.granted <- s
-		p.waiters.Remove(e)
+	if at := p.ledger.Recheck(); !at.IsZero() && !p.closed {
+		p.recheck.Reset(at.Sub(now))
 	}
+}
+
+// grantAgain serves waiters for whom room was held back in vain for another.
+func (p *Pool) grantAgain() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.grant(time.Now())
 }
 
 // fill loads the program into a child for s, for which room is reserved.
@@ -326,7 +396,7 @@ func (p *Pool) fill(ctx context.Context, s *Sandbox, prog *Program) (*Sandbox, e
 	p.children[s.child] = s
 	s.billed = s.child.cpuTime()
 	p.metrics.coldStarts.Observe(took.Seconds())
-	p.grant("") // another may start now
+	p.grant(time.Now()) // another may start now
 	return s, nil
 }
 
@@ -394,7 +464,12 @@ func (p *Pool) assign(ctx context.Context, s *Sandbox, prog *Program, source []b
 		s.child.end(endUnusable) // the cache asked for a second load
 	}
 	s.child = child
-	return child.assign(ctx, prog.assignment(compiled), source)
+	p.confine(child, prog.Tenant)
+	script, err := child.assign(ctx, prog.assignment(compiled), source)
+	if err == nil {
+		p.tightenBox(child, prog.MemoryMB)
+	}
+	return script, err
 }
 
 // Bounds of an instance's life. They limit what a slow leak, or a state that has gone wrong
@@ -415,57 +490,6 @@ func (p *Program) assignment(compiled bool) wire.Assign {
 		Entry:    p.Entry, Handler: p.Handler, MemoryMB: p.MemoryMB, Env: p.Env,
 		Tenant: p.Tenant, Namespace: p.Namespace, Function: p.Function, Version: p.Version,
 		Compiled: compiled,
-	}
-}
-
-// discard frees the room of s, whose child has died.
-func (p *Pool) discard(s *Sandbox) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.drop(s, endCrash)
-}
-
-// drop ends the child of s, if it has one, for a reason, and frees its room. The caller
-// holds p.mu.
-func (p *Pool) drop(s *Sandbox, why endReason) {
-	if s.child != nil {
-		s.child.end(why)
-	}
-	p.freeRoom(s)
-}
-
-// evict ends an idle sandbox for a reason and frees its room. It serves no waiters: idle
-// sandboxes count as room already (see take), so none waits for this one. The caller holds
-// p.mu.
-func (p *Pool) evict(s *Sandbox, why endReason) {
-	p.removeIdle(s)
-	s.child.end(why)
-	p.leave(s)
-}
-
-// freeRoom frees the room that s reserved and serves waiters. The caller holds p.mu.
-func (p *Pool) freeRoom(s *Sandbox) {
-	p.leave(s)
-	p.grant("")
-}
-
-// removeIdle takes s out of the idle ones, not out of the room that is counted. The caller
-// holds p.mu.
-func (p *Pool) removeIdle(s *Sandbox) {
-	p.idleOrder.Remove(s.idleAt)
-	s.idleAt = nil
-	p.idleBytes -= s.memory
-	warm := p.idle[s.key]
-	for i := len(warm) - 1; i >= 0; i-- {
-		if warm[i] == s {
-			warm = append(warm[:i], warm[i+1:]...)
-			break
-		}
-	}
-	if len(warm) == 0 {
-		delete(p.idle, s.key)
-	} else {
-		p.idle[s.key] = warm
 	}
 }
 

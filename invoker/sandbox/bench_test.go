@@ -63,7 +63,7 @@ func benchWarmCall(b *testing.B, children int, instance bool) {
 }
 
 func once(b *testing.B, p *Pool, prog *Program) error {
-	s, err := p.Acquire(b.Context(), prog)
+	s, err := p.Acquire(b.Context(), prog, nil)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/invoker/sandbox/memory"
+	"github.com/codesous/sous/invoker/sandbox/shares"
 )
 
 // Config configures a Pool. A zero field means its documented default.
@@ -21,6 +25,13 @@ type Config struct {
 	// 2.2 times its version's memory limit. Default: half of the memory of this host or
 	// container.
 	MemoryBudgetBytes int64
+	// ReservePercent is the part of MaxProcesses and of MemoryBudgetBytes that the calls of
+	// one tenant leave free for those of others, but no less than two processes and no more
+	// than a third. Default 20; negative for none.
+	ReservePercent int
+	// Share returns what a tenant may use (package shares). It is called once a second for
+	// each tenant with calls, and must not block. Default: all tenants are equal.
+	Share func(tenant string) Share
 	// Spares is how many unassigned children are kept ready, so that a cold
 	// start is a hand-over. Default 2; negative for none.
 	Spares int
@@ -29,19 +40,33 @@ type Config struct {
 	// AcquireTimeout is how long Acquire waits for room before it fails with
 	// CodeCapacityLimit. Default 1 second.
 	AcquireTimeout time.Duration
-	// LoadTimeout bounds a child's start, and its reading and compiling of
-	// source. Default 10 seconds.
+	// LoadTimeout bounds a child's start, and its reading and compiling of source, which
+	// CompileCPU bounds before on a machine that has a processor for it. Default 30 seconds.
 	LoadTimeout time.Duration
+	// CompileCPU bounds the processor time that a child uses to read and compile source at
+	// its publication. A published version may use twice as much when it is loaded, since the
+	// same work does not always take the same time. 5 MB of dense TypeScript take 4 seconds;
+	// a few hundred bytes can be made to take hours. Default 8 seconds.
+	CompileCPU time.Duration
 	// ScriptCacheBytes bounds the cache of compiled scripts, which are the output of
 	// the bundler as text. Default 64 MiB.
 	ScriptCacheBytes int64
 	// Scripts keeps compiled scripts beyond the life of the process. Default: scripts are kept in memory only.
 	Scripts ScriptStore
+	// CGroups is whether each child gets a cgroup of its own: CGroupsAuto, the default, where
+	// the host lets the server have them; CGroupsOn, and New fails elsewhere; CGroupsOff.
+	CGroups string
 	// Metrics exports the pool's metrics. Default: none are exported.
 	Metrics prometheus.Registerer
 	// Logger receives crashes and failed spawns. Default: none.
 	Logger *zap.Logger
 }
+
+// Share is what a tenant may use of a pool.
+type Share = shares.Share
+
+// MaxReservePercent is the largest Config.ReservePercent.
+const MaxReservePercent = 33
 
 // The defaults. minimumBudgetBytes is the least default of MemoryBudgetBytes: a small host
 // gets room for one child of 64 MB at least.
@@ -49,9 +74,14 @@ const (
 	defaultExecutable   = "/proc/self/exe"
 	defaultMaxProcesses = 100
 	defaultSpares       = 2
+	defaultReserve      = 20  // percent
+	leastReserved       = 2   // processes
+	maxWaiting          = 512 // calls of a tenant
+	longWaitParts       = 2   // a call that has waited for half of AcquireTimeout has waited for long
 	defaultIdleTimeout  = 10 * time.Minute
 	defaultAcquireWait  = time.Second
-	defaultLoadTimeout  = 10 * time.Second
+	defaultLoadTimeout  = 30 * time.Second
+	defaultCompileCPU   = 8 * time.Second
 	defaultScriptBytes  = 64 << 20
 	minimumBudgetBytes  = 256 << 20
 )
@@ -67,6 +97,7 @@ func (c Config) withDefaults() (Config, error) {
 		{"IdleTimeout", int64(c.IdleTimeout)},
 		{"AcquireTimeout", int64(c.AcquireTimeout)},
 		{"LoadTimeout", int64(c.LoadTimeout)},
+		{"CompileCPU", int64(c.CompileCPU)},
 		{"ScriptCacheBytes", c.ScriptCacheBytes},
 	} {
 		if f.n < 0 {
@@ -77,21 +108,50 @@ func (c Config) withDefaults() (Config, error) {
 	setDefault(&c.MaxProcesses, defaultMaxProcesses)
 	setDefault(&c.Spares, defaultSpares)
 	c.Spares = max(c.Spares, 0)
+	setDefault(&c.CGroups, CGroupsAuto)
+	if c.CGroups != CGroupsAuto && c.CGroups != CGroupsOn && c.CGroups != CGroupsOff {
+		return c, fmt.Errorf("sandbox: CGroups %q: want %s, %s or %s", c.CGroups, CGroupsAuto, CGroupsOn, CGroupsOff)
+	}
+	setDefault(&c.ReservePercent, defaultReserve)
+	c.ReservePercent = max(c.ReservePercent, 0)
+	if c.ReservePercent > MaxReservePercent {
+		return c, fmt.Errorf("sandbox: ReservePercent %d: want at most %d", c.ReservePercent, MaxReservePercent)
+	}
 	setDefault(&c.IdleTimeout, defaultIdleTimeout)
 	setDefault(&c.AcquireTimeout, defaultAcquireWait)
 	setDefault(&c.LoadTimeout, defaultLoadTimeout)
+	setDefault(&c.CompileCPU, defaultCompileCPU)
 	setDefault(&c.ScriptCacheBytes, defaultScriptBytes)
 	if c.MemoryBudgetBytes == 0 {
-		memory, err := HostMemory()
+		host, err := memory.HostMemory()
 		if err != nil {
 			return c, fmt.Errorf("sandbox: this host's memory: %w", err)
 		}
-		c.MemoryBudgetBytes = DefaultBudget(memory)
+		c.MemoryBudgetBytes = DefaultBudget(host)
 	}
 	if c.Logger == nil {
 		c.Logger = zap.NewNop()
 	}
 	return c, nil
+}
+
+// reservedBytes returns the memory that the calls of one tenant leave free. A version with the
+// default memory limit can run wherever the whole budget allows it.
+func (c Config) reservedBytes() int64 {
+	spare := c.MemoryBudgetBytes - memory.BudgetBytes(api.DefaultMemoryMB)
+	return max(0, min(shares.Reserve(c.MemoryBudgetBytes, 0, c.ReservePercent), spare))
+}
+
+// shares returns the configuration of the pool's ledger. c has its defaults.
+func (c Config) shares() shares.Config {
+	return shares.Config{
+		Places: c.MaxProcesses, Bytes: c.MemoryBudgetBytes,
+		ReservedPlaces: int(shares.Reserve(int64(c.MaxProcesses), leastReserved, c.ReservePercent)),
+		ReservedBytes:  c.reservedBytes(),
+		MaxWaiting:     maxWaiting,
+		LongWait:       c.AcquireTimeout / longWaitParts,
+		Share:          c.Share,
+	}
 }
 
 // DefaultBudget returns the default of Config.MemoryBudgetBytes on a host with so much memory,

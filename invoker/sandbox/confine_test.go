@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/invoker/sandbox/layers"
+	"github.com/codesous/sous/invoker/sandbox/memory"
 	"github.com/codesous/sous/invoker/sandbox/nursery"
 	"github.com/codesous/sous/invoker/sandbox/sandboxtest"
 	"go.uber.org/zap"
@@ -71,7 +73,7 @@ func TestHardMemoryLimit(t *testing.T) {
 func TestThreadsAreBounded(t *testing.T) {
 	t.Parallel()
 	_, s := probe(t)
-	if s.child.isolation == nursery.IsolateNone || !threadsByNamespace() {
+	if !s.child.countsThreads() {
 		t.Skip("this host counts threads by user")
 	}
 	if r := s.Run(t.Context(), do("200 threads")); r.Status != api.StatusError {
@@ -87,7 +89,7 @@ func TestChildSeenFromOutside(t *testing.T) {
 	s := acquire(t, p, prog)
 	defer p.Release(s)
 	pid := s.child.pid
-	status := procStatus(pid)
+	status := layers.ProcStatus(pid)
 	for field, want := range map[string]string{
 		"Seccomp": "2", "NoNewPrivs": "1", "CapEff": "0000000000000000", "CapPrm": "0000000000000000",
 	} {
@@ -117,7 +119,7 @@ func TestChildSeenFromOutside(t *testing.T) {
 		{"AS", unix.RLIMIT_AS, s.child.limit},
 		{"NPROC", unix.RLIMIT_NPROC, maxThreads},
 	} {
-		if l.name == "NPROC" && (s.child.isolation == nursery.IsolateNone || !threadsByNamespace()) {
+		if l.name == "NPROC" && !s.child.countsThreads() {
 			continue
 		}
 		var got unix.Rlimit
@@ -125,7 +127,7 @@ func TestChildSeenFromOutside(t *testing.T) {
 			t.Errorf("RLIMIT_%s: %+v, want %d, %v", l.name, got, l.max, err)
 		}
 	}
-	mapped, err := mappedBytes(pid)
+	mapped, err := memory.MappedBytes(pid)
 	if room := s.child.limit - mapped; err != nil || room > 320<<20 {
 		t.Errorf("it may map %d MB more, %v", room>>20, err)
 	}
@@ -151,27 +153,27 @@ func TestForeignDescriptorsStayOutside(t *testing.T) {
 	p := newPool(t, func(c *Config) { c.Spares = -1 })
 	s := acquire(t, p, program(t, "fds", `export default () => 1`))
 	defer p.Release(s)
-	if l := s.child.descriptors(); !l.Active {
+	if l := (layers.Child{PID: s.child.pid}).Descriptors(); !l.Active {
 		t.Errorf("it holds %s", l.Detail)
 	}
 }
 
 func TestDoctor(t *testing.T) {
 	t.Parallel()
-	layers, err := Doctor(t.Context(), Config{Executable: sandboxtest.Executable(t)})
+	found, err := Doctor(t.Context(), Config{Executable: sandboxtest.Executable(t)})
 	if err != nil {
 		t.Fatalf("Doctor: %v", err)
 	}
 	// A host may lack these; the others hold everywhere.
-	host := []string{"user namespace", "network namespace", "no files"}
-	for _, l := range layers {
+	host := []string{"user namespace", "user of its own", "network namespace", "no files", "cgroup for each child"}
+	for _, l := range found {
 		t.Logf("%v %s: %s", l.Active, l.Name, l.Detail)
 		if !l.Active && !slices.Contains(host, l.Name) {
 			t.Errorf("%s does not hold: %s", l.Name, l.Detail)
 		}
 	}
-	if len(layers) != 11 {
-		t.Errorf("%d layers", len(layers))
+	if len(found) != 13 {
+		t.Errorf("%d layers", len(found))
 	}
 }
 
@@ -189,11 +191,11 @@ func TestDoctorSeesMissingLayers(t *testing.T) {
 	t.Parallel()
 	cfg := Config{Logger: zap.NewNop()}
 	fakeChild(t)(&cfg)
-	layers, err := Doctor(t.Context(), cfg)
+	found, err := Doctor(t.Context(), cfg)
 	if err != nil {
 		t.Fatalf("Doctor: %v", err)
 	}
-	for _, l := range layers {
+	for _, l := range found {
 		switch l.Name {
 		case "no new privileges", "system call filter", "no files", "resource limits":
 			if l.Active {
@@ -206,15 +208,18 @@ func TestDoctorSeesMissingLayers(t *testing.T) {
 // TestWithoutNamespaces: where a host refuses them, the rest still works.
 func TestWithoutNamespaces(t *testing.T) {
 	t.Parallel()
-	for _, i := range []nursery.Isolation{nursery.IsolateSelf, nursery.IsolateNone} {
+	for _, i := range []nursery.Isolation{nursery.IsolateSelf, nursery.IsolateUser, nursery.IsolateNone} {
+		if i == nursery.IsolateUser && os.Getuid() != 0 {
+			continue // only root changes users
+		}
 		p := newPool(t, func(c *Config) { c.Spares = -1 })
-		p.spawner.first = i // no child has been asked for yet
+		p.spawner.First = i // no child has been asked for yet
 		s := acquire(t, p, program(t, "plain", `export default () => 1`))
 		if r := s.Run(t.Context(), call("1", time.Second)); r.Status != api.StatusSuccess {
 			t.Errorf("run with %s: got status %s, error %+v, want success", i, r.Status, r.Error)
 		}
-		if got := ownNamespace(s.child.pid, "net"); got != (i != nursery.IsolateNone) || s.child.isolation != i {
-			t.Errorf("%s: it is %s, own network %v", i, s.child.isolation, got)
+		if got := layers.OwnNamespace(s.child.pid, "net"); got != (i == nursery.IsolateSelf) || s.child.Isolation != i {
+			t.Errorf("%s: it is %s, own network %v", i, s.child.Isolation, got)
 		}
 		if e := s.child.limitAddressSpace(s.child.limit, s.child.limit); e != nil {
 			t.Errorf("limitAddressSpace: %v", e)

@@ -34,11 +34,11 @@
 //	 64 MB   live at two collections in a row: the child stops the script
 //	 80 MB   live at one collection: the child stops the script (1.25 times)
 //	 80 MB   above the memory mapped before: the child's Go memory limit, a soft one
-//	176 MB   above the address space mapped before: RLIMIT_AS, a crash (memory_linux.go)
+//	176 MB   above the address space mapped before: RLIMIT_AS, a crash (memory/memory_linux.go)
 //	141 MB   of the pool's budget, for as long as the child has its program (2.2 times)
 //
 // The files: pool.go and acquire.go decide which child serves a call; process.go and
-// spawn_linux.go are the life of one child; program.go loads a program; run.go and
+// package spawn are the life of one child; program.go loads a program; run.go and
 // hostcalls.go carry one activation; outcome.go turns its end into a Result; check.go
 // compiles a bundle that is to be published; doctor.go examines the confinement on this
 // host.

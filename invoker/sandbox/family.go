@@ -1,10 +1,18 @@
 package sandbox
 
-import "time"
+import (
+	"time"
 
-// family is what a Pool knows of the children of one version while it has any. The pool's
-// mutex guards it.
+	"github.com/codesous/sous/invoker/sandbox/memory"
+	"github.com/codesous/sous/invoker/sandbox/shares"
+)
+
+// family is what a Pool knows of one version while it has children or calls wait for it. The
+// pool's mutex guards it.
 type family struct {
+	key      string
+	line     *shares.Line  // the calls that wait, and what the version's calls hold
+	idle     []*Sandbox    // warm ones, the most recently used last
 	children int           // filling, busy and idle
 	filling  int           // of these, those that load the program
 	cpu      time.Duration // of an activation, an average of the last ones; 0 before the first has ended
@@ -23,26 +31,54 @@ const (
 	serverWork = 200 * time.Microsecond
 )
 
-// mayStart reports whether a call of the version with that key starts a child without waiting
-// for a warm one. The caller holds p.mu.
+// startsAtOnce is how many children load programs of one tenant at once for each processor,
+// and leastStarts the least number. Starts need the processor: those of one tenant must not
+// delay the calls of others, nor two slow ones its own.
+const (
+	startsAtOnce = 2
+	leastStarts  = 4
+)
+
+// family returns what the pool knows of prog's version. The caller holds p.mu, and calls
+// forget when it has neither started a child nor let a call wait.
+func (p *Pool) family(prog *Program) *family {
+	f := p.families[prog.Key]
+	if f == nil {
+		f = &family{key: prog.Key}
+		f.line = p.ledger.Line(prog.Tenant, prog.Namespace+"/"+prog.Function, memory.BudgetBytes(prog.MemoryMB), func(w *shares.Waiter) bool {
+			return p.ready(f, w.Value.(*waiter))
+		})
+		p.families[prog.Key] = f
+	}
+	return f
+}
+
+// forget removes f if it has neither children nor calls that wait. The caller holds p.mu.
+func (p *Pool) forget(f *family) {
+	if f.children == 0 && f.line.First() == nil && p.families[f.key] == f {
+		delete(p.families, f.key)
+		p.ledger.Forget(f.line)
+	}
+}
+
+// mayStart reports whether a call of f's version starts a child without waiting for a warm one.
+// The caller holds p.mu.
 //
 // A child that loads its program needs a processor, so no more of them than processors are of
 // use at once.
-func (p *Pool) mayStart(key string) bool {
-	f := p.families[key]
-	return f == nil || f.filling < p.processors && f.children < f.useful(p.processors)
+func (p *Pool) mayStart(f *family) bool {
+	return f.filling < p.processors && f.children < f.useful(p.processors) && p.mayFill(f)
 }
 
-// starved reports whether a call waits for room, and not only for a warm child of its version.
-// The caller holds p.mu.
-func (p *Pool) starved() bool {
-	for e := p.waiters.Front(); e != nil; e = e.Next() {
-		w := e.Value.(*waiter)
-		if w.impatient || p.mayStart(w.prog.Key) {
-			return true
-		}
-	}
-	return false
+// mayFill reports whether another child may load a program of the tenant. The caller holds p.mu.
+func (p *Pool) mayFill(f *family) bool {
+	return f.line.Tenant.Starting < max(leastStarts, startsAtOnce*p.processors)
+}
+
+// ready reports whether a call that waits takes room if there is some: it would find a warm
+// child, or starts one. The caller holds p.mu.
+func (p *Pool) ready(f *family, w *waiter) bool {
+	return len(f.idle) > 0 || p.mayStart(f) || w.impatient && p.mayFill(f)
 }
 
 // useful returns how many children of f keep that many processors at work. For two: 6 if an activation takes 10 ms of processor time, 9 for 400 µs, 16 for 50 µs.
@@ -54,13 +90,13 @@ func (f *family) useful(processors int) int {
 	return min(n, maxChildrenPerProcessor*processors)
 }
 
-// patience returns how long a call of the version with that key waits for a warm child before
-// it starts one in any case: twice the time of a start, so that a call that waits in vain, for
-// example because all others wait for something else, is not much slower than a cold start.
-// The caller holds p.mu.
-func (p *Pool) patience(key string) time.Duration {
+// patience returns how long a call of f's version waits for a warm child before it starts one
+// in any case: twice the time of a start, so that a call that waits in vain, for example
+// because all others wait for something else, is not much slower than a cold start. The
+// caller holds p.mu.
+func (p *Pool) patience(f *family) time.Duration {
 	longest := p.cfg.AcquireTimeout * 3 / 4
-	if f := p.families[key]; f != nil && f.load > 0 {
+	if f.load > 0 {
 		return min(2*f.load, longest)
 	}
 	return longest
@@ -68,13 +104,11 @@ func (p *Pool) patience(key string) time.Duration {
 
 // join counts s, which is to be filled. The caller holds p.mu.
 func (p *Pool) join(s *Sandbox) {
-	f := p.families[s.key]
-	if f == nil {
-		f = new(family)
-		p.families[s.key] = f
-	}
+	f := s.family
 	f.children++
 	f.filling++
+	f.line.Tenant.Starting++
+	p.ledger.Join(f.line)
 	p.assigned++
 	p.filling++
 	p.reserved += s.memory
@@ -83,23 +117,23 @@ func (p *Pool) join(s *Sandbox) {
 // filled ends the filling of s, which took the time that is given, or failed if that is 0. The
 // caller holds p.mu.
 func (p *Pool) filled(s *Sandbox, took time.Duration) {
-	f := p.families[s.key]
+	f := s.family
 	f.filling--
+	f.line.Tenant.Starting--
 	p.filling--
 	if took > 0 {
 		f.load = average(f.load, took)
 	}
 }
 
-// leave forgets s. The caller holds p.mu.
+// leave forgets s, which no call uses. The caller holds p.mu.
 func (p *Pool) leave(s *Sandbox) {
-	f := p.families[s.key]
+	f := s.family
 	f.children--
-	if f.children == 0 {
-		delete(p.families, s.key)
-	}
+	p.ledger.Leave(f.line)
 	p.assigned--
 	p.reserved -= s.memory
+	p.forget(f)
 }
 
 // average moves an average towards a value, by an eighth of the difference. An average of 0 is

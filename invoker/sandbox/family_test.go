@@ -24,7 +24,7 @@ func callWhileLoading(t *testing.T, p *Pool, calls int) (load func()) {
 	var wait sync.WaitGroup
 	for range calls {
 		wait.Go(func() {
-			s, err := p.Acquire(t.Context(), prog)
+			s, err := p.Acquire(t.Context(), prog, nil)
 			if err != nil {
 				t.Errorf("Acquire: %v", err)
 				return
@@ -78,7 +78,7 @@ func TestWaitingForAChildIsNotInTheWay(t *testing.T) {
 	p := newPool(t, fakeChild(t), func(c *Config) { c.AcquireTimeout = time.Hour })
 	load := callWhileLoading(t, p, runtime.GOMAXPROCS(0)+1)
 	eventually(t, func() bool { return p.Stats().Waiting == 1 })
-	if p.Room("other", 64) == 0 {
+	if p.Room("", "other", 64) == 0 {
 		t.Error("Room: got none for another version, want some")
 	}
 	other := acquire(t, p, fakeProgram("other", "")) // would wait for an hour behind it
@@ -107,15 +107,12 @@ func TestUsefulChildren(t *testing.T) {
 
 func TestPatience(t *testing.T) {
 	t.Parallel()
-	p := &Pool{cfg: Config{AcquireTimeout: time.Second}, families: map[string]*family{
-		"loading": {}, "small": {load: 10 * time.Millisecond}, "large": {load: time.Minute},
-	}}
-	for key, want := range map[string]time.Duration{
-		"unknown": 750 * time.Millisecond, "loading": 750 * time.Millisecond,
-		"small": 20 * time.Millisecond, "large": 750 * time.Millisecond,
+	p := &Pool{cfg: Config{AcquireTimeout: time.Second}}
+	for load, want := range map[time.Duration]time.Duration{
+		0: 750 * time.Millisecond, 10 * time.Millisecond: 20 * time.Millisecond, time.Minute: 750 * time.Millisecond,
 	} {
-		if got := p.patience(key); got != want {
-			t.Errorf("patience for a %s version: got %s, want %s", key, got, want)
+		if got := p.patience(&family{load: load}); got != want {
+			t.Errorf("patience of a version that loads in %s: got %s, want %s", load, got, want)
 		}
 	}
 }

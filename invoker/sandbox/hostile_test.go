@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -45,28 +46,35 @@ func TestHugeRefusal(t *testing.T) {
 // TestSlowSourcesHoldUpTheirTenant, and do not delay publishes of others.
 func TestSlowSourcesHoldUpTheirTenant(t *testing.T) {
 	t.Parallel()
-	p := newPool(t, fakeChild(t), func(c *Config) { c.Logger, c.LoadTimeout = zap.NewNop(), 2*time.Second })
+	p := newPool(t, fakeChild(t), func(c *Config) { c.Logger, c.LoadTimeout = zap.NewNop(), time.Minute })
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	const sources = 3
 	var slow sync.WaitGroup
-	for i := range 3 {
+	for i := range sources {
 		slow.Go(func() {
 			prog := fakeProgram(fmt.Sprint("slow", i), "hang")
 			prog.Tenant = "t_slow01"
-			if err := p.Check(t.Context(), prog); api.ErrorCode(err) != api.CodeValidationSource {
-				t.Errorf("got %v", err)
+			if err := p.Check(ctx, prog); !errors.Is(err, context.Canceled) {
+				t.Errorf("check of a slow source: got error %v, want %v", err, context.Canceled)
 			}
 		})
 	}
-	time.Sleep(200 * time.Millisecond) // they are at it
-	start := time.Now()
+	count := func() int {
+		running, waiting := p.checks.Counts()
+		return running + waiting
+	}
+	eventually(t, func() bool { return count() == sources })
 	if err := p.Check(t.Context(), fakeProgram("quick", "quick")); err != nil {
 		t.Errorf("p.Check: %v", err)
 	}
-	if took := time.Since(start); took > time.Second {
-		t.Errorf("the other tenant waited %v", took)
+	if got := count(); got != sources {
+		t.Errorf("after the check of the other tenant: got %d checks of the first, want %d", got, sources)
 	}
+	cancel()
 	slow.Wait()
-	if len(p.checking) > 0 {
-		t.Errorf("%d queues are left", len(p.checking))
+	if running, waiting := p.checks.Counts(); running+waiting > 0 {
+		t.Errorf("got %d checks that run and %d that wait at the end, want 0 and 0", running, waiting)
 	}
 }
 
@@ -76,7 +84,7 @@ func TestRunCutsEmptyLogs(t *testing.T) {
 	p := newPool(t, fakeChild(t))
 	s := acquire(t, p, fakeProgram("empty", ""))
 	defer p.Release(s)
-	c, got := do("emptylogs 500000"), 0
+	c, got := do("emptylogs 40000"), 0
 	c.Log = func(wire.LogRecord) { got++ }
 	if r := s.Run(t.Context(), c); !r.LogsTruncated || got > api.MaxLogBytes/wire.LogRecordOverhead {
 		t.Errorf("%s, %d lines, cut %v", r.Status, got, r.LogsTruncated)

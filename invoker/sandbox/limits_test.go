@@ -3,6 +3,7 @@ package sandbox
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -158,45 +159,55 @@ func TestSourceThatBreaksCompilers(t *testing.T) {
 	}
 }
 
-// TestNeighbours: hostile functions, one after another on all places but one, do
-// not slow the calls of a function beside them down.
+// TestNeighbours: hostile functions, one after another, do not slow the calls of a function beside
+// them in the same pool. What slows the calls in a pool of its own as well is the machine.
 func TestNeighbours(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
 	}
-	p := newPool(t, func(c *Config) { c.Logger = zap.NewNop() })
+	quiet := func(c *Config) { c.Logger = zap.NewNop() }
+	attacked, control := newPool(t, quiet), newPool(t, quiet)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		for ctx.Err() == nil {
 			for _, tc := range hostile {
-				s, err := p.Acquire(ctx, program(t, tc.name, `export default async function (event) {`+tc.source+`}`))
+				s, err := attacked.Acquire(ctx, program(t, tc.name, `export default async function (event) {`+tc.source+`}`), nil)
 				if err != nil {
 					break
 				}
 				s.Run(ctx, call(`{}`, 300*time.Millisecond))
-				p.Release(s)
+				attacked.Release(s)
 			}
 		}
 	}()
 	prog := program(t, "good", `export default (e) => e`)
-	var slowest time.Duration
-	for end := time.Now().Add(4 * time.Second); time.Now().Before(end); {
+	timed := func(p *Pool) time.Duration {
 		start := time.Now()
 		s := acquire(t, p, prog)
-		r := s.Run(t.Context(), call(`{"a":1}`, time.Second))
+		r := s.Run(t.Context(), call(`{"a":1}`, 10*time.Second))
 		p.Release(s)
-		slowest = max(slowest, time.Since(start))
+		took := time.Since(start)
 		if r.Status != api.StatusSuccess {
 			t.Fatalf("run: got status %s, error %+v, want success", r.Status, r.Error)
 		}
+		return took
+	}
+	var beside, alone []time.Duration
+	for end := time.Now().Add(4 * time.Second); time.Now().Before(end) || len(beside) < 100; {
+		beside, alone = append(beside, timed(attacked)), append(alone, timed(control))
 		time.Sleep(5 * time.Millisecond) // a steady rate
 	}
 	cancel()
 	<-done
-	t.Logf("slowest %v", slowest)
-	if slowest > 500*time.Millisecond {
-		t.Errorf("slowest %v", slowest)
+	p99 := func(took []time.Duration) time.Duration {
+		slices.Sort(took)
+		return took[(len(took)*99+99)/100-1]
+	}
+	got, most := p99(beside), 3*p99(alone)+50*time.Millisecond
+	t.Logf("p99 of %d calls: %v beside hostile functions, %v alone", len(beside), got, p99(alone))
+	if got > most {
+		t.Errorf("p99 beside hostile functions: got %v, want at most %v", got, most)
 	}
 }

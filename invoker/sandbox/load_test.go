@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/invoker/sandbox/memory"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -32,7 +33,7 @@ func TestFailedLoads(t *testing.T) {
 		for _, f := range []func(context.Context, *Program) error{
 			p.Check,
 			func(ctx context.Context, prog *Program) error {
-				_, err := p.Acquire(ctx, prog)
+				_, err := p.Acquire(ctx, prog, nil)
 				return err
 			},
 		} {
@@ -54,9 +55,9 @@ func TestFailedLoads(t *testing.T) {
 
 func TestLoadIsBoundedInTime(t *testing.T) {
 	t.Parallel()
-	p := newPool(t, fakeChild(t), places(1), func(c *Config) { c.LoadTimeout = 300 * time.Millisecond })
+	p := newPool(t, fakeChild(t), places(1), func(c *Config) { c.LoadTimeout = 3 * time.Second })
 	err := p.Check(t.Context(), fakeProgram("slow", "hang"))
-	if api.ErrorCode(err) != api.CodeValidationSource || !strings.Contains(err.Error(), "took more than 300ms") {
+	if api.ErrorCode(err) != api.CodeValidationSource || !strings.Contains(err.Error(), "took more than 3s") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -65,7 +66,7 @@ func TestLoadIsBoundedInTime(t *testing.T) {
 func TestBrokenChildIsNotTheSourcesFault(t *testing.T) {
 	t.Parallel()
 	p := newPool(t, fakeChild(t), places(1))
-	if _, err := p.Acquire(t.Context(), fakeProgram("broken", "done")); api.ErrorCode(err) != api.CodeInternal {
+	if _, err := p.Acquire(t.Context(), fakeProgram("broken", "done"), nil); api.ErrorCode(err) != api.CodeInternal {
 		t.Errorf("got %v", err)
 	}
 }
@@ -77,7 +78,7 @@ func TestBundleErrorIsTheCallers(t *testing.T) {
 	prog.Bundle = func(context.Context) ([]byte, error) { return nil, api.Errorf(api.CodeStoreUnavailable, "down") }
 	waitSpares(t, p)
 	spawned := p.Stats().Spawned
-	if _, err := p.Acquire(t.Context(), prog); api.ErrorCode(err) != api.CodeStoreUnavailable {
+	if _, err := p.Acquire(t.Context(), prog, nil); api.ErrorCode(err) != api.CodeStoreUnavailable {
 		t.Errorf("Acquire: %v", err)
 	}
 	if err := p.Check(t.Context(), prog); api.ErrorCode(err) != api.CodeStoreUnavailable {
@@ -94,7 +95,7 @@ func TestAcquireIsCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(50*time.Millisecond, cancel)
 	start := time.Now()
-	if _, err := p.Acquire(ctx, fakeProgram("hang", "hang")); !errors.Is(err, context.Canceled) || time.Since(start) > 5*time.Second {
+	if _, err := p.Acquire(ctx, fakeProgram("hang", "hang"), nil); !errors.Is(err, context.Canceled) || time.Since(start) > 5*time.Second {
 		t.Errorf("%v after %v", err, time.Since(start))
 	}
 }
@@ -113,7 +114,7 @@ func TestOneCompiles(t *testing.T) {
 				bundles.Add(1)
 				return []byte("bundle"), nil
 			}
-			s, err := p.Acquire(t.Context(), prog)
+			s, err := p.Acquire(t.Context(), prog, nil)
 			if err != nil {
 				t.Errorf("p.Acquire: %v", err)
 				return
@@ -140,7 +141,7 @@ func TestALieAboutMemoryIsBounded(t *testing.T) {
 	p := newPool(t, fakeChild(t), places(1))
 	s := acquire(t, p, fakeProgram("lie", "lie"))
 	defer p.Release(s)
-	if most := addressSpaceLimit(s.child.mapped+compileRoom, 64); s.child.limit != most {
+	if most := memory.AddressSpaceLimit(s.child.mapped+memory.CompileRoom, 64); s.child.limit != most {
 		t.Errorf("limit %d, want %d", s.child.limit, most)
 	}
 }
@@ -148,7 +149,7 @@ func TestALieAboutMemoryIsBounded(t *testing.T) {
 func TestAddressSpaceLimit(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ memoryMB, room uint64 }{{16, 64 + 48}, {32, 64 + 48}, {64, 128 + 48}, {4096, 6208 + 48}} {
-		if got := addressSpaceLimit(1000*megabyte, int(tc.memoryMB)); got != (1000+tc.room)*megabyte {
+		if got := memory.AddressSpaceLimit(1000*megabyte, int(tc.memoryMB)); got != (1000+tc.room)*megabyte {
 			t.Errorf("%d MB: %d MB over, want %d", tc.memoryMB, got/megabyte-1000, tc.room)
 		}
 	}

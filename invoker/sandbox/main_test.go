@@ -72,7 +72,7 @@ func fakeProgram(key, handler string) *Program {
 
 func acquire(t testing.TB, p *Pool, prog *Program) *Sandbox {
 	t.Helper()
-	s, err := p.Acquire(t.Context(), prog)
+	s, err := p.Acquire(t.Context(), prog, nil)
 	if err != nil {
 		t.Fatalf("Acquire: %v", err)
 	}

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -20,11 +21,14 @@ const (
 	endTimeout                    // its activation did not end in time
 	endCancelled                  // its caller went away
 	endProtocol                   // it broke the protocol
+	endFlood                      // it sent more than it may
+	endCPU                        // its activation used too much processor time
 	endRetired                    // it asked to be replaced, or left something behind
 	endIdle                       // it was not called for too long
 	endEvicted                    // for room
 	endRestless                   // it worked while it was idle
 	endUnusable                   // it could not load its program
+	endCompile                    // it used too much processor time to load its program
 	endChecked                    // it compiled a bundle that is to be published
 	endStart                      // it did not come up
 	endShutdown                   // the pool closed
@@ -33,8 +37,8 @@ const (
 
 func (r endReason) String() string {
 	return [endReasons]string{
-		"crash", "memory_limit", "stack_limit", "timeout", "cancelled", "protocol", "retired",
-		"idle", "evicted", "restless", "unusable", "checked", "start", "shutdown",
+		"crash", "memory_limit", "stack_limit", "timeout", "cancelled", "protocol", "flood", "cpu_limit", "retired",
+		"idle", "evicted", "restless", "unusable", "compile_limit", "checked", "start", "shutdown",
 	}[r]
 }
 
@@ -52,11 +56,14 @@ type poolMetrics struct {
 	starts     *prometheus.CounterVec
 	coldStarts prometheus.Histogram
 	ends       *prometheus.CounterVec
+	niced      prometheus.Counter
+	waited     *prometheus.CounterVec
+	waits      *metrics.Series[string, prometheus.Counter] // those of waited, by tenant
 	keeping    *metrics.Loop
 }
 
 func newPoolMetrics() *poolMetrics {
-	return &poolMetrics{
+	m := &poolMetrics{
 		starts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: metrics.Namespace, Name: "sandbox_starts_total",
 			Help: "Sandbox processes started, by outcome.",
@@ -70,8 +77,23 @@ func newPoolMetrics() *poolMetrics {
 			Namespace: metrics.Namespace, Name: "sandbox_ends_total",
 			Help: "Sandbox processes that ended, by reason.",
 		}, []string{"reason"}),
+		niced: prometheus.NewCounter(prometheus.CounterOpts{
+			Namespace: metrics.Namespace, Name: "sandbox_priority_changes_total",
+			Help: "Changes of the priority of a sandbox process, because its tenant keeps more of them busy than there are processors, or does so no longer.",
+		}),
+		waited: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: metrics.Namespace, Name: "sandbox_wait_seconds_total",
+			Help: "Time that invocations waited for a sandbox, by tenant.",
+		}, []string{"tenant"}),
 		keeping: metrics.NewLoop("sandbox_keeper"),
 	}
+	m.waits = metrics.NewSeries(metrics.MaxSeries, metrics.SeriesOf[string, prometheus.Counter]{
+		Open:   func(tenant string) prometheus.Counter { return m.waited.WithLabelValues(tenant) },
+		Close:  func(tenant string) { m.waited.DeleteLabelValues(tenant) },
+		Tenant: func(tenant string) string { return tenant },
+		Other:  func(_, tenant string) string { return tenant },
+	})
+	return m
 }
 
 // started counts a child that came up, or one that did not.
@@ -83,9 +105,15 @@ func (m *poolMetrics) started(err error) {
 	m.starts.WithLabelValues(outcome).Inc()
 }
 
+// wait counts the wait of an invocation since it began, which ends now.
+func (m *poolMetrics) wait(tenant string, began time.Time) {
+	now := time.Now()
+	m.waits.Get(tenant, now).Add(now.Sub(began).Seconds())
+}
+
 // register exports the metrics of p.
 func (m *poolMetrics) register(reg prometheus.Registerer, p *Pool) error {
-	return metrics.Register(reg, m.starts, m.coldStarts, m.ends, m.keeping,
+	return metrics.Register(reg, m.starts, m.coldStarts, m.ends, m.niced, m.waited, m.keeping,
 		metrics.NewCache("scripts", p.scripts), newStatsMetrics(p))
 }
 
@@ -135,5 +163,5 @@ func (c *statsMetrics) Collect(ch chan<- prometheus.Metric) {
 	send(c.acquisitions, prometheus.CounterValue, float64(s.Warm), "warm")
 	send(c.acquisitions, prometheus.CounterValue, float64(s.Cold), "cold")
 	send(c.acquisitions, prometheus.CounterValue, float64(s.Refused), "refused")
-	send(c.nurseries, prometheus.CounterValue, float64(c.pool.spawner.nurseries.Load()))
+	send(c.nurseries, prometheus.CounterValue, float64(c.pool.spawner.Nurseries()))
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
+	"github.com/codesous/sous/invoker/sandbox/memory"
 	"github.com/codesous/sous/metrics/metricstest"
 )
 
@@ -77,8 +78,13 @@ func TestEndsAreCountedByReason(t *testing.T) {
 			p.endRestless()
 		},
 		endUnusable: func(t *testing.T, p *Pool) {
-			if _, err := p.Acquire(t.Context(), fakeProgram("a", "refuse")); err == nil {
+			if _, err := p.Acquire(t.Context(), fakeProgram("a", "refuse"), nil); err == nil {
 				t.Error("refused source was used")
+			}
+		},
+		endCompile: func(t *testing.T, p *Pool) {
+			if err := p.Check(t.Context(), fakeProgram("a", "spin")); err == nil {
+				t.Error("got no error of source that compiles without end, want one")
 			}
 		},
 		endChecked: func(t *testing.T, p *Pool) {
@@ -95,7 +101,7 @@ func TestEndsAreCountedByReason(t *testing.T) {
 	} {
 		t.Run(reason.String(), func(t *testing.T) {
 			t.Parallel()
-			p, reg := measuredPool(t)
+			p, reg := measuredPool(t, func(c *Config) { c.CompileCPU = 300 * time.Millisecond })
 			end(t, p)
 			eventually(t, func() bool {
 				return metricstest.Value(t, reg, "sous_sandbox_ends_total", "reason="+reason.String()) == 1
@@ -141,7 +147,7 @@ func TestEndsOfOurChildren(t *testing.T) {
 func TestFailedStartsAreCounted(t *testing.T) {
 	t.Parallel()
 	p, reg := measuredPool(t, func(c *Config) { c.Executable = "/bin/false" })
-	if _, err := p.Acquire(t.Context(), fakeProgram("a", "")); err == nil {
+	if _, err := p.Acquire(t.Context(), fakeProgram("a", ""), nil); err == nil {
 		t.Fatal("/bin/false is a sandbox")
 	}
 	if got := metricstest.Value(t, reg, "sous_sandbox_starts_total", "outcome=error"); got != 1 {
@@ -172,7 +178,7 @@ func TestProcessesAreCountedByState(t *testing.T) {
 	if is("starting") != 0 || is("busy") != 1 || is("warm") != 0 {
 		t.Errorf("at work: %g starting, %g busy, %g warm", is("starting"), is("busy"), is("warm"))
 	}
-	if got := metricstest.Value(t, reg, "sous_sandbox_memory_reserved_bytes"); got != float64(BudgetBytes(64)) {
+	if got := metricstest.Value(t, reg, "sous_sandbox_memory_reserved_bytes"); got != float64(memory.BudgetBytes(64)) {
 		t.Errorf("%g bytes are reserved", got)
 	}
 	p.Release(s)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"github.com/codesous/sous/invoker/sandbox/layers"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,10 +23,13 @@ func TestParentKilled(t *testing.T) {
 	for _, tc := range []struct {
 		name       string
 		args       []string
+		container  bool // of Docker, with the capabilities to change users
 		attr       *syscall.SysProcAttr
 		namespaces bool
+		otherUser  bool
 	}{
-		{name: "as this user", namespaces: true},
+		{name: "as this user", namespaces: true, otherUser: os.Getuid() == 0},
+		{name: "as root of a container", container: true, otherUser: true},
 		{name: "as another user", attr: &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 12345, Gid: 12345}}, namespaces: true},
 		{
 			name: "where namespaces are refused", args: []string{"no-namespaces"},
@@ -38,18 +42,21 @@ func TestParentKilled(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			if tc.attr != nil && os.Getuid() != 0 {
+			if (tc.attr != nil || tc.container) && os.Getuid() != 0 {
 				t.Skip("only root may become another user")
 			}
 			cmd := exec.Command(sandboxtest.Build(t, "./testdata/parent"), append([]string{sandboxtest.Executable(t)}, tc.args...)...)
+			if tc.container {
+				cmd = inContainer(t, changeUsers, cmd.Args...)
+			}
 			cmd.SysProcAttr = tc.attr
 			cmd.Dir = "/"
-			checkParent(t, cmd, tc.namespaces)
+			checkParent(t, cmd, tc.namespaces, tc.otherUser)
 		})
 	}
 }
 
-func checkParent(t *testing.T, cmd *exec.Cmd, namespaces bool) {
+func checkParent(t *testing.T, cmd *exec.Cmd, namespaces, otherUser bool) {
 	t.Helper()
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
@@ -61,9 +68,9 @@ func checkParent(t *testing.T, cmd *exec.Cmd, namespaces bool) {
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
 	lines := bufio.NewScanner(out)
-	var layers []Layer
+	var found []Layer
 	var result Result
-	for _, into := range []any{&layers, &result} {
+	for _, into := range []any{&found, &result} {
 		if !lines.Scan() {
 			t.Fatal("the parent failed: ", lines.Err())
 		}
@@ -71,8 +78,18 @@ func checkParent(t *testing.T, cmd *exec.Cmd, namespaces bool) {
 			t.Fatalf("%v in %s", err, lines.Bytes())
 		}
 	}
-	for _, l := range layers {
-		if want := namespaces || !strings.HasSuffix(l.Name, "namespace"); l.Active != want && l.Name != "no files" {
+	for _, l := range found {
+		if l.Name == "no files" || l.Name == "cgroup for each child" {
+			continue // as this host has them
+		}
+		want := true
+		switch {
+		case strings.HasSuffix(l.Name, "namespace"):
+			want = namespaces
+		case l.Name == "user of its own":
+			want = otherUser
+		}
+		if l.Active != want {
 			t.Errorf("layer %s: got active %v (%s), want %v", l.Name, l.Active, l.Detail, want)
 		}
 	}
@@ -91,7 +108,7 @@ func checkParent(t *testing.T, cmd *exec.Cmd, namespaces bool) {
 	}
 	eventually(t, func() bool {
 		for _, pid := range children {
-			if state := procStatus(pid)["State"]; state != "" && !strings.HasPrefix(state, "Z") {
+			if state := layers.ProcStatus(pid)["State"]; state != "" && !strings.HasPrefix(state, "Z") {
 				return false
 			}
 		}
@@ -112,7 +129,7 @@ func childrenOf(t *testing.T, pid int) []int {
 		if _, err := fmt.Sscan(filepath.Base(dir), &child); err != nil {
 			t.Fatalf("fmt.Sscan: %v", err)
 		}
-		if procStatus(child)["PPid"] == fmt.Sprint(pid) {
+		if layers.ProcStatus(child)["PPid"] == fmt.Sprint(pid) {
 			children = append(children, child)
 		}
 	}

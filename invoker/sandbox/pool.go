@@ -10,6 +10,10 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/codesous/sous/invoker/sandbox/cgroup"
+	"github.com/codesous/sous/invoker/sandbox/checks"
+	"github.com/codesous/sous/invoker/sandbox/shares"
 )
 
 // Pool spawns, keeps and ends sandbox children. It is safe for concurrent use. A child
@@ -22,8 +26,9 @@ import (
 //
 // A child never changes its program, and never serves a second tenant. Room is counted when
 // filling begins: one process, and the memory budget of the program. If there is none, idle
-// children of other programs are ended, the least recently used first; busy ones are never
-// ended for room. Spares, and children that compile for Check, are not counted.
+// children of other programs are ended (makeRoom); busy ones are never ended for room. Spares,
+// and children that compile for Check, are not counted. The ledger decides which tenant's
+// calls get room (package shares).
 //
 // mu guards the state of all children; it is never held while a child or the nursery is
 // waited for.
@@ -31,9 +36,10 @@ type Pool struct {
 	cfg     Config
 	log     *zap.Logger
 	spawner *spawner
+	cgroups *cgroup.Tree // nil without cgroups
 	scripts *scripts
 	metrics *poolMetrics
-	checks  chan struct{} // a token for each Check that runs
+	checks  *checks.Queue
 	refill  chan struct{} // wakes the keeper: spares were taken
 
 	processors int // of this process
@@ -45,17 +51,15 @@ type Pool struct {
 	mu        sync.Mutex
 	closed    bool
 	children  map[*process]*Sandbox // every child that lives; nil for one without a program
-	families  map[string]*family    // by Program.Key, of the versions that have children
+	families  map[string]*family    // by Program.Key, of the versions that have children or waiters
 	spares    []*process
-	assigned  int                   // processes counted: busy, idle or filling
-	filling   int                   // of these, filling
-	reserved  int64                 // bytes of the budget that the counted processes have
-	idle      map[string][]*Sandbox // by Program.Key, the most recently used last
-	idleOrder *list.List            // every idle Sandbox, the least recently used first
-	idleBytes int64                 // of reserved, the part of the idle ones
-	waiters   *list.List            // of *waiter, first come first served
-	checking  map[string]*queue     // by tenant
-	counts    Stats                 // only the counters
+	assigned  int            // processes counted: busy, idle or filling
+	filling   int            // of these, filling
+	reserved  int64          // bytes of the budget that the counted processes have
+	idleOrder *list.List     // every idle Sandbox, the least recently used first
+	ledger    *shares.Ledger // what calls hold, and the waiters
+	recheck   *time.Timer    // calls grantAgain
+	counts    Stats          // only the counters
 }
 
 // Stats are the state and the counters of a Pool.
@@ -68,9 +72,6 @@ type Stats struct {
 	Evicted, Crashed, Refused  uint64 // idle children ended for room; children that died by themselves; Acquires without room
 }
 
-// checksAtOnce bounds concurrent compilations for Check; a tenant has one of them.
-const checksAtOnce = 2
-
 // New makes a pool and starts to fill its spares in the background. It fails if a Config
 // field is bad, not if no child can start: Acquire reports that. Close must be called.
 func New(cfg Config) (*Pool, error) {
@@ -82,7 +83,11 @@ func New(cfg Config) (*Pool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sandbox: script cache: %w", err)
 	}
-	spawner, err := newSpawner(cfg)
+	cgroups, err := openCGroups(cfg)
+	if err != nil {
+		return nil, err
+	}
+	spawner, err := newSpawner(cfg, cgroups)
 	if err != nil {
 		return nil, err
 	}
@@ -90,25 +95,29 @@ func New(cfg Config) (*Pool, error) {
 		cfg:        cfg,
 		log:        cfg.Logger,
 		spawner:    spawner,
+		cgroups:    cgroups,
 		scripts:    cache,
 		metrics:    newPoolMetrics(),
-		checks:     make(chan struct{}, checksAtOnce),
+		checks:     checks.New(),
 		processors: runtime.GOMAXPROCS(0),
 		refill:     make(chan struct{}, 1),
 		children:   make(map[*process]*Sandbox),
 		families:   make(map[string]*family),
-		idle:       make(map[string][]*Sandbox),
 		idleOrder:  list.New(),
-		waiters:    list.New(),
-		checking:   make(map[string]*queue),
+		ledger:     shares.New(cfg.shares()),
 	}
+	p.recheck = time.AfterFunc(time.Hour, p.grantAgain)
+	p.recheck.Stop()                                           // until grant sets it
 	p.ctx, p.cancel = context.WithCancel(context.Background()) // the pool's own life, ended by Close
 	if err := p.metrics.register(cfg.Metrics, p); err != nil {
-		spawner.stop()
+		spawner.Stop()
 		cache.StopAllGoroutines()
 		return nil, fmt.Errorf("sandbox: %w", err)
 	}
 	p.tasks.Go(p.keep)
+	if cgroups == nil || !cgroups.Controls("cpu") {
+		p.tasks.Go(p.balance)
+	}
 	return p, nil
 }
 
@@ -122,10 +131,11 @@ func (p *Pool) Close(ctx context.Context) error {
 	for child := range p.children {
 		child.killFor(endShutdown)
 	}
-	for e := p.waiters.Front(); e != nil; e = e.Next() {
-		close(e.Value.(*waiter).granted)
+	for _, w := range p.ledger.Waiting() {
+		p.ledger.Remove(w)
+		close(w.Value.(*waiter).granted)
 	}
-	p.waiters.Init()
+	p.recheck.Stop()
 	p.mu.Unlock()
 	p.cancel()
 
@@ -133,7 +143,7 @@ func (p *Pool) Close(ctx context.Context) error {
 	go func() {
 		p.tasks.Wait()
 		if first {
-			p.spawner.stop()
+			p.spawner.Stop()
 			p.scripts.StopAllGoroutines()
 		}
 		close(done)
@@ -151,7 +161,7 @@ func (p *Pool) Stats() Stats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := p.counts
-	s.Idle, s.Spares, s.Waiting = p.idleOrder.Len(), len(p.spares), p.waiters.Len()
+	s.Idle, s.Spares, s.Waiting = p.idleOrder.Len(), len(p.spares), p.ledger.Waiters()
 	s.Busy, s.Starting = p.assigned-s.Idle, p.filling
 	s.ReservedBytes, s.BudgetBytes = p.reserved, p.cfg.MemoryBudgetBytes
 	return s
@@ -210,7 +220,8 @@ func (p *Pool) reaped(child *process) {
 	case !known:
 	case s != nil && s.idleAt != nil: // it died while idle
 		p.removeIdle(s)
-		p.freeRoom(s)
+		p.leave(s)
+		p.grant(time.Now()) // the version may start another
 		child.end(endCrash)
 	case s == nil && p.removeSpare(child):
 		child.end(endCrash)

@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/invoker/sandbox/memory"
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/zap"
 )
 
-// places bounds a pool to n children and keeps no spares.
+// places bounds a pool to n children, and keeps no spares and no reserve.
 func places(n int) func(*Config) {
-	return func(c *Config) { c.MaxProcesses, c.Spares = n, -1 }
+	return func(c *Config) { c.MaxProcesses, c.Spares, c.ReservePercent = n, -1, -1 }
 }
 
 // pid is the process that serves s, asked of itself.
@@ -31,7 +32,7 @@ func pid(t *testing.T, s *Sandbox) string {
 func TestConfigRefusesNonsense(t *testing.T) {
 	t.Parallel()
 	for _, c := range []Config{
-		{MaxProcesses: -1}, {MemoryBudgetBytes: -1}, {IdleTimeout: -1}, {AcquireTimeout: -1}, {LoadTimeout: -1}, {ScriptCacheBytes: -1},
+		{MaxProcesses: -1}, {MemoryBudgetBytes: -1}, {IdleTimeout: -1}, {AcquireTimeout: -1}, {LoadTimeout: -1}, {CompileCPU: -1}, {ScriptCacheBytes: -1},
 	} {
 		if _, err := New(c); err == nil {
 			t.Errorf("%+v is taken", c)
@@ -50,9 +51,9 @@ func TestConfigDefaults(t *testing.T) {
 	}
 	got.MemoryBudgetBytes, got.Logger = 0, nil
 	want := Config{
-		Executable: "/proc/self/exe", MaxProcesses: 100, Spares: 2,
+		Executable: "/proc/self/exe", MaxProcesses: 100, Spares: 2, ReservePercent: 20, CGroups: CGroupsAuto,
 		IdleTimeout: 10 * time.Minute, AcquireTimeout: time.Second,
-		LoadTimeout: 10 * time.Second, ScriptCacheBytes: 64 << 20,
+		LoadTimeout: 30 * time.Second, CompileCPU: 8 * time.Second, ScriptCacheBytes: 64 << 20,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -93,7 +94,7 @@ func TestEvictionTakesTheLeastRecentlyUsed(t *testing.T) {
 	t.Parallel()
 	for name, bound := range map[string]func(*Config){
 		"by count":  places(3),
-		"by memory": func(c *Config) { c.MemoryBudgetBytes, c.Spares = 3*BudgetBytes(64), -1 },
+		"by memory": func(c *Config) { c.MemoryBudgetBytes, c.Spares, c.ReservePercent = 3*memory.BudgetBytes(64), -1, -1 },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -116,8 +117,8 @@ func TestEvictionTakesTheLeastRecentlyUsed(t *testing.T) {
 				}
 				defer p.Release(s)
 			}
-			if s := p.Stats(); s.Evicted != 1 || s.Busy != 3 || s.ReservedBytes != 3*BudgetBytes(64) {
-				t.Errorf("got %d evicted, %d busy, %d bytes reserved, want 1, 3 and %d", s.Evicted, s.Busy, s.ReservedBytes, 3*BudgetBytes(64))
+			if s := p.Stats(); s.Evicted != 1 || s.Busy != 3 || s.ReservedBytes != 3*memory.BudgetBytes(64) {
+				t.Errorf("got %d evicted, %d busy, %d bytes reserved, want 1, 3 and %d", s.Evicted, s.Busy, s.ReservedBytes, 3*memory.BudgetBytes(64))
 			}
 		})
 	}
@@ -128,13 +129,13 @@ func TestEvictionTakesTheLeastRecentlyUsed(t *testing.T) {
 func TestNothingIsEvictedInVain(t *testing.T) {
 	t.Parallel()
 	p := newPool(t, fakeChild(t), func(c *Config) {
-		c.MemoryBudgetBytes, c.Spares, c.AcquireTimeout = 3*BudgetBytes(64), -1, 20*time.Millisecond
+		c.ReservePercent, c.MemoryBudgetBytes, c.Spares, c.AcquireTimeout = -1, 3*memory.BudgetBytes(64), -1, 20*time.Millisecond
 	})
 	busy, idle := acquire(t, p, fakeProgram("busy", "")), acquire(t, p, fakeProgram("idle", ""))
 	p.Release(idle)
 	large := fakeProgram("large", "")
 	large.MemoryMB = 3*64 - 1
-	if _, err := p.Acquire(t.Context(), large); api.ErrorCode(err) != api.CodeCapacityLimit {
+	if _, err := p.Acquire(t.Context(), large, nil); api.ErrorCode(err) != api.CodeCapacityLimit {
 		t.Errorf("got %v", err)
 	}
 	if s := acquire(t, p, fakeProgram("idle", "")); s.Cold() {
@@ -149,10 +150,10 @@ func TestNothingIsEvictedInVain(t *testing.T) {
 
 func TestTooLargeForTheBudget(t *testing.T) {
 	t.Parallel()
-	p := newPool(t, fakeChild(t), func(c *Config) { c.MemoryBudgetBytes, c.AcquireTimeout = BudgetBytes(64), time.Hour })
+	p := newPool(t, fakeChild(t), func(c *Config) { c.MemoryBudgetBytes, c.AcquireTimeout = memory.BudgetBytes(64), time.Hour })
 	prog := fakeProgram("large", "")
 	prog.MemoryMB = 65
-	if _, err := p.Acquire(t.Context(), prog); api.ErrorCode(err) != api.CodeCapacityLimit {
+	if _, err := p.Acquire(t.Context(), prog, nil); api.ErrorCode(err) != api.CodeCapacityLimit {
 		t.Errorf("got %v", err)
 	}
 }
@@ -164,7 +165,7 @@ func TestAcquireWaitsForRoom(t *testing.T) {
 	for _, key := range []string{"a", "b"} { // the warm one; its place
 		got := make(chan *Sandbox, 1)
 		go func() {
-			s, err := p.Acquire(t.Context(), fakeProgram(key, ""))
+			s, err := p.Acquire(t.Context(), fakeProgram(key, ""), nil)
 			if err != nil {
 				t.Errorf("p.Acquire: %v", err)
 			}
@@ -173,7 +174,7 @@ func TestAcquireWaitsForRoom(t *testing.T) {
 		eventually(t, func() bool { return p.Stats().Waiting == 1 })
 		p.Release(held)
 		held = <-got
-		if held == nil || held.key != key {
+		if held == nil || held.family.key != key {
 			t.Fatalf("%s: got %+v", key, held)
 		}
 	}
@@ -185,14 +186,14 @@ func TestAcquireGivesUp(t *testing.T) {
 	p := newPool(t, fakeChild(t), places(1), func(c *Config) { c.AcquireTimeout = 30 * time.Millisecond })
 	held := acquire(t, p, fakeProgram("a", ""))
 	defer p.Release(held)
-	_, err := p.Acquire(t.Context(), fakeProgram("b", ""))
+	_, err := p.Acquire(t.Context(), fakeProgram("b", ""), nil)
 	var e *api.Error
 	if !errors.As(err, &e) || e.Code != api.CodeCapacityLimit || e.RetryAfter != time.Second {
 		t.Errorf("got %v", err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
 	defer cancel()
-	if _, err := p.Acquire(ctx, fakeProgram("b", "")); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := p.Acquire(ctx, fakeProgram("b", ""), nil); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
 	}
 	if s := p.Stats(); s.Waiting != 0 || s.Refused != 2 {
@@ -210,7 +211,7 @@ func TestWaitersAreServedInOrder(t *testing.T) {
 	for i := range 5 {
 		key := fmt.Sprint("w", i)
 		wait.Go(func() {
-			s, err := p.Acquire(t.Context(), fakeProgram(key, ""))
+			s, err := p.Acquire(t.Context(), fakeProgram(key, ""), nil)
 			if err != nil {
 				t.Errorf("p.Acquire: %v", err)
 				return
@@ -227,34 +228,33 @@ func TestWaitersAreServedInOrder(t *testing.T) {
 	}
 }
 
-// TestSmallDoesNotPassLarge: callers with a small program do not starve one with a large.
-func TestSmallDoesNotPassLarge(t *testing.T) {
+// TestSmallPassesLarge: a call that does not fit does not stop those that do, and gets the room
+// that it needs once that is free.
+func TestSmallPassesLarge(t *testing.T) {
 	t.Parallel()
 	p := newPool(t, fakeChild(t), func(c *Config) {
-		c.MemoryBudgetBytes, c.Spares, c.AcquireTimeout = 3*BudgetBytes(64), -1, time.Minute
+		c.ReservePercent, c.MemoryBudgetBytes, c.Spares, c.AcquireTimeout = -1, 100*memory.BudgetBytes(64), -1, time.Minute
 	})
 	held := acquire(t, p, fakeProgram("held", ""))
 	large := fakeProgram("large", "")
-	large.MemoryMB = 3*64 - 1
+	large.MemoryMB = 100*64 - 1
 	got := make(chan *Sandbox)
-	for i, prog := range []*Program{large, fakeProgram("small", "")} {
-		go func() {
-			s, err := p.Acquire(t.Context(), prog)
-			if err != nil {
-				t.Errorf("p.Acquire: %v", err)
-			}
-			got <- s
-		}()
-		eventually(t, func() bool { return p.Stats().Waiting == i+1 })
-	}
-	p.Release(held)
-	for _, key := range []string{"large", "small"} {
-		s := <-got
-		if s == nil || s.key != key {
-			t.Fatalf("got %+v, want %s", s, key)
+	go func() {
+		s, err := p.Acquire(t.Context(), large, nil)
+		if err != nil {
+			t.Errorf("p.Acquire: %v", err)
 		}
-		p.Release(s)
+		got <- s
+	}()
+	eventually(t, func() bool { return p.Stats().Waiting == 1 })
+	small := acquire(t, p, fakeProgram("small", "")) // with 1 of 100 busy
+	p.Release(small)
+	p.Release(held)
+	s := <-got
+	if s == nil || s.family.key != "large" {
+		t.Fatalf("got %+v, want large", s)
 	}
+	p.Release(s)
 }
 
 // TestDeadIdleChildIsReplaced: whether its death was noticed or not.
@@ -349,7 +349,7 @@ func TestKeeperRetiresIdle(t *testing.T) {
 // TestClose ends idle, busy and spare children and waiting callers.
 func TestClose(t *testing.T) {
 	t.Parallel()
-	cfg := Config{MaxProcesses: 2, Spares: 2, AcquireTimeout: time.Minute, Logger: zap.NewNop()}
+	cfg := Config{MaxProcesses: 2, Spares: 2, AcquireTimeout: time.Minute, ReservePercent: -1, Logger: zap.NewNop()}
 	fakeChild(t)(&cfg)
 	p, err := New(cfg)
 	if err != nil {
@@ -369,7 +369,7 @@ func TestClose(t *testing.T) {
 	other := acquire(t, p, fakeProgram("other", "")) // evicts the idle one
 	waited := make(chan error)
 	go func() {
-		_, err := p.Acquire(t.Context(), fakeProgram("waits", ""))
+		_, err := p.Acquire(t.Context(), fakeProgram("waits", ""), nil)
 		waited <- err
 	}()
 	eventually(t, func() bool { return p.Stats().Waiting == 1 })
@@ -391,7 +391,7 @@ func TestClose(t *testing.T) {
 			t.Errorf("%d lives", c.pid)
 		}
 	}
-	if _, err := p.Acquire(t.Context(), fakeProgram("late", "")); api.ErrorCode(err) != api.CodeShuttingDown {
+	if _, err := p.Acquire(t.Context(), fakeProgram("late", ""), nil); api.ErrorCode(err) != api.CodeShuttingDown {
 		t.Errorf("Acquire after Close: %v", err)
 	}
 	if err := p.Check(t.Context(), fakeProgram("late", "")); api.ErrorCode(err) != api.CodeShuttingDown {
@@ -413,7 +413,7 @@ func TestStress(t *testing.T) {
 	for i := range 12 {
 		wait.Go(func() {
 			for n := range 40 {
-				s, err := p.Acquire(t.Context(), fakeProgram(fmt.Sprint("key", (i+n)%6), ""))
+				s, err := p.Acquire(t.Context(), fakeProgram(fmt.Sprint("key", (i+n)%6), ""), nil)
 				if err != nil {
 					t.Errorf("p.Acquire: %v", err)
 					return

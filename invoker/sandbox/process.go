@@ -11,7 +11,10 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/codesous/sous/invoker/sandbox/cgroup"
+	"github.com/codesous/sous/invoker/sandbox/memory"
 	"github.com/codesous/sous/invoker/sandbox/nursery"
+	"github.com/codesous/sous/invoker/sandbox/spawn"
 	"github.com/codesous/sous/invoker/sandbox/wire"
 	"golang.org/x/sys/unix"
 )
@@ -28,26 +31,30 @@ const (
 // and writes its socket: the keeper for a spare, the user of its sandbox otherwise. Its
 // reaper waits for its death; kill may be called from any goroutine at any time.
 type process struct {
-	os        *os.Process
-	pid       int
-	conn      *os.File // our end of the socket
-	raw       syscall.RawConn
-	socket    *wire.Socket // of conn
-	frames    *wire.Reader // of socket
-	hello     wire.Hello
-	isolation nursery.Isolation
-	mapped    uint64 // address space at Hello, before it saw any source
-	limit     uint64 // RLIMIT_AS as set last
+	pid    int
+	conn   *os.File // our end of the socket
+	raw    syscall.RawConn
+	socket *wire.Socket // of conn
+	frames *wire.Reader // of socket
+	hello  wire.Hello
+	spawn.Child
+	spawner *spawner
+	mapped  uint64 // address space at Hello, before it saw any source
+	limit   uint64 // RLIMIT_AS as set last
 
 	loadTimeout time.Duration // bounds its start and the loading of its program
+	compileCPU  time.Duration // bounds the processor time of loading its program
 
 	mu     sync.Mutex // guards reaped: a pid may be used only until it is reaped
 	reaped bool
+	box    *cgroup.Box   // its cgroup; nil without one
 	gone   chan struct{} // closed once reaped; then exit is set
 	exit   exit
 	// Both are an endReason: why the pool killed the child, endCrash until it does, and
 	// the reason that counts if the child ends by itself now.
 	why, expected atomic.Int32
+	nice          atomic.Int32 // its nice value
+	worn          atomic.Bool  // it is not used for another activation
 }
 
 // exit is the end of a child. It is set before process.gone is closed and not changed
@@ -55,7 +62,21 @@ type process struct {
 type exit struct {
 	state  *os.ProcessState
 	stderr string // its first 4 KB
-	why    endReason
+	// overLimit is set if the kernel killed it because of its cgroup's memory limit.
+	overLimit bool
+	why       endReason
+}
+
+// spawner starts children with the pool's bounds for loading a program.
+type spawner struct {
+	*spawn.Spawner
+	loadTimeout, compileCPU time.Duration
+}
+
+// newSpawner returns the spawner of a pool. c has its defaults.
+func newSpawner(c Config, cgroups *cgroup.Tree) (*spawner, error) {
+	s, err := spawn.New(c.Executable, c.LoadTimeout, cgroups, c.Logger)
+	return &spawner{s, c.LoadTimeout, c.CompileCPU}, err
 }
 
 // spawnProcess starts a child and waits for its Hello, for s's loadTimeout at most. started
@@ -104,22 +125,23 @@ func startProcess(s *spawner) (_ *process, stderr *os.File, err error) {
 	if err != nil {
 		return nil, nil, errors.Join(err, conn.Close(), theirs.Close(), stderr.Close(), stderrChild.Close())
 	}
-	started, isolation, err := s.start(stderrChild, theirs)
+	started, err := s.Start(stderrChild, theirs)
 	err = errors.Join(err, theirs.Close(), stderrChild.Close())
 	if err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("sandbox: spawn: %w", err), conn.Close(), stderr.Close())
 	}
 	return &process{
-		os:     started,
-		pid:    started.Pid,
+		pid:    started.Process.Pid,
 		conn:   conn,
 		raw:    raw,
 		socket: socket,
 		frames: wire.NewReader(socket),
 		gone:   make(chan struct{}),
 
-		isolation:   isolation,
+		Child:       started,
+		spawner:     s,
 		loadTimeout: s.loadTimeout,
+		compileCPU:  s.compileCPU,
 	}, stderr, nil
 }
 
@@ -134,10 +156,16 @@ func (p *process) reap(stderr *os.File) {
 	}
 	p.kill() // no-op unless it closed its stderr or floods it, and lives on
 	p.mu.Lock()
-	state, waitErr := p.os.Wait()
+	state, waitErr := p.Process.Wait()
 	p.reaped = true
+	p.spawner.Release(p.User)
+	box := p.box
 	p.mu.Unlock()
 	p.exit = exit{state: state, stderr: string(first[:n])}
+	if box != nil {
+		p.exit.overLimit = box.OutOfMemory()
+		waitErr = errors.Join(waitErr, box.Close())
+	}
 	closeErr := stderr.Close() // but not the socket: its owner may still have a last frame to read
 	if waitErr != nil || closeErr != nil || (err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF)) {
 		p.exit.stderr += fmt.Sprint("\nsandbox: reaping: ", errors.Join(waitErr, closeErr, err))
@@ -149,7 +177,7 @@ func (p *process) reap(stderr *os.File) {
 // kill ends the child now. It may be called at any time and more than once.
 func (p *process) kill() {
 	// The only failure is that it has ended already: it is our own child.
-	_ = p.os.Kill()
+	_ = p.Process.Kill()
 }
 
 // killFor is kill for a reason. The first reason counts.
@@ -218,7 +246,7 @@ func (p *process) greet(ctx context.Context) error {
 	if _, err := wire.ParseMessage(payload, &p.hello); err != nil {
 		return err
 	}
-	p.mapped, err = mappedBytes(p.pid)
+	p.mapped, err = memory.MappedBytes(p.pid)
 	if err != nil {
 		return err
 	}
@@ -227,7 +255,7 @@ func (p *process) greet(ctx context.Context) error {
 	}
 	// Only the soft limit: a parent without privileges could not raise a hard one
 	// again, and the child's filter refuses setrlimit.
-	return p.limitAddressSpace(p.mapped+compileRoom, unix.RLIM_INFINITY)
+	return p.limitAddressSpace(p.mapped+memory.CompileRoom, unix.RLIM_INFINITY)
 }
 
 // boundBy kills the child when ctx ends, and fails reads and writes when loading takes
@@ -242,6 +270,39 @@ func (p *process) boundBy(ctx context.Context) (release func()) {
 	}
 }
 
+// boundCPU kills the child when it has used more than limit of processor time from now on.
+// release ends the bound; it must be called.
+//
+// The kernel's own limit, RLIMIT_CPU, counts whole seconds of the child's life and could not be
+// lifted afterwards. A child may work on cpuCheckThreads processors at once, and its time is
+// read again before it can have used the rest on all of them.
+func (p *process) boundCPU(limit time.Duration) (release func()) {
+	const shortest = 20 * time.Millisecond
+	base, done := p.cpuTime(), make(chan struct{})
+	go func() {
+		left := limit
+		for {
+			select {
+			case <-done:
+				return
+			case <-p.gone:
+				return
+			case <-time.After(max(left/cpuCheckThreads, shortest)):
+			}
+			left = limit - (p.cpuTime() - base)
+			if left <= 0 {
+				p.killFor(endCompile)
+				return
+			}
+		}
+	}()
+	return func() { close(done) }
+}
+
+// cpuCheckThreads is the number of processors that a child is taken to use at once: it
+// runs Go code on one, and the collector beside it.
+const cpuCheckThreads = 2
+
 // limitAddressSpace sets RLIMIT_AS of the child, in bytes. The mutex keeps the reaper from
 // freeing the pid, which another process could get.
 func (p *process) limitAddressSpace(soft, hard uint64) error {
@@ -250,11 +311,22 @@ func (p *process) limitAddressSpace(soft, hard uint64) error {
 	if p.reaped {
 		return os.ErrProcessDone
 	}
-	if err := unix.Prlimit(p.pid, unix.RLIMIT_AS, &unix.Rlimit{Cur: soft, Max: hard}, nil); err != nil {
+	if err := p.setLimit(unix.RLIMIT_AS, unix.Rlimit{Cur: soft, Max: hard}); err != nil {
 		return fmt.Errorf("prlimit RLIMIT_AS: %w", err)
 	}
 	p.limit = soft
 	return nil
+}
+
+// setLimit sets a resource limit of the child. The caller holds p.mu and has checked that the
+// child is not reaped. The kernel refuses to set limits of another user's process without
+// CAP_SYS_RESOURCE; the nursery can become that user.
+func (p *process) setLimit(resource int, limit unix.Rlimit) error {
+	err := unix.Prlimit(p.pid, resource, &limit, nil)
+	if errors.Is(err, unix.EPERM) && p.User != 0 {
+		_, err = p.spawner.Attend(nursery.Request{PID: p.pid, User: p.User, Resource: resource, Limit: &limit})
+	}
+	return err
 }
 
 // cpuTime returns the processor time that a living child has used so far, 0 where the

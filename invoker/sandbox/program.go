@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/invoker/sandbox/memory"
 	"github.com/codesous/sous/invoker/sandbox/wire"
 )
 
@@ -109,24 +110,26 @@ func (p *process) assign(ctx context.Context, head wire.Assign, source []byte) (
 		return nil, api.Wrap(api.CodeValidationBundle, err, "the bundle is too large for a sandbox")
 	}
 	defer p.boundBy(ctx)()
+	limit := p.compileLimit(head)
+	defer p.boundCPU(limit)()
 	// A child that refuses, or has nothing to serve, ends by itself.
 	p.expected.Store(int32(endUnusable))
 	if head.CheckOnly {
 		p.expected.Store(int32(endChecked))
 	}
 	if _, err := p.socket.Write(frame); err != nil {
-		return nil, p.assignError(ctx, err)
+		return nil, p.assignError(ctx, limit, err)
 	}
 	kind, payload, err := p.frames.Next()
 	if err != nil {
-		return nil, p.assignError(ctx, err)
+		return nil, p.assignError(ctx, limit, err)
 	}
 	switch kind {
 	case wire.KindReady:
 		var ready wire.Ready
 		script, err := wire.ParseMessage(payload, &ready)
 		if err != nil {
-			return nil, p.assignError(ctx, err)
+			return nil, p.assignError(ctx, limit, err)
 		}
 		if head.CheckOnly {
 			return script, nil
@@ -137,11 +140,21 @@ func (p *process) assign(ctx context.Context, head wire.Assign, source []byte) (
 	case wire.KindRefused:
 		var refused wire.Refused
 		if _, err := wire.ParseMessage(payload, &refused); err != nil {
-			return nil, p.assignError(ctx, err)
+			return nil, p.assignError(ctx, limit, err)
 		}
 		return nil, sourceError(refused)
 	}
-	return nil, p.assignError(ctx, fmt.Errorf("%w: kind %d for Ready", wire.ErrFrame, kind))
+	return nil, p.assignError(ctx, limit, fmt.Errorf("%w: kind %d for Ready", wire.ErrFrame, kind))
+}
+
+// compileLimit returns the processor time that the child may use for an assignment. What a
+// publication was accepted with must not be refused at a call because the same work took a
+// little longer.
+func (p *process) compileLimit(head wire.Assign) time.Duration {
+	if head.CheckOnly {
+		return p.compileCPU
+	}
+	return 2 * p.compileCPU
 }
 
 // tighten sets the hard memory limit before the first activation. The size that the child
@@ -152,7 +165,7 @@ func (p *process) tighten(ready wire.Ready, memoryMB int) error {
 	if mapped == 0 {
 		mapped = p.mapped
 	}
-	limit := addressSpaceLimit(min(mapped, p.limit), memoryMB)
+	limit := memory.AddressSpaceLimit(min(mapped, p.limit), memoryMB)
 	if err := p.limitAddressSpace(limit, limit); err != nil {
 		return fmt.Errorf("sandbox: memory limit: %w", err)
 	}
@@ -163,7 +176,7 @@ func (p *process) tighten(ready wire.Ready, memoryMB int) error {
 // CodeValidationSource if the child exceeded the time or its memory or its stack over the
 // source; any other error if another process killed it, for example the kernel when the
 // host is out of memory.
-func (p *process) assignError(ctx context.Context, err error) error {
+func (p *process) assignError(ctx context.Context, limit time.Duration, err error) error {
 	p.killFor(endUnusable)
 	<-p.gone
 	if ctx.Err() != nil {
@@ -171,6 +184,8 @@ func (p *process) assignError(ctx context.Context, err error) error {
 	}
 	reason := "the sandbox that read it ended: " + p.exit.reason()
 	switch {
+	case p.exit.why == endCompile:
+		reason = fmt.Sprintf("reading and compiling it took more than %s of processor time", limit)
 	case !isTimeout(err) && p.exit.state != nil && !p.exit.state.Exited():
 		return fmt.Errorf("sandbox: the child was killed while it loaded its program (%s): %w", p.exit.reason(), err)
 	case isTimeout(err):
@@ -224,6 +239,9 @@ const (
 // on stderr, in several ways. A hostile child can write these words too; it then only
 // changes the error of its own activation.
 func (e exit) outOfMemory() bool {
+	if e.overLimit {
+		return true
+	}
 	for _, text := range []string{
 		"out of memory",
 		"cannot allocate",

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/invoker/sandbox/received"
 	"github.com/codesous/sous/invoker/sandbox/wire"
 	"go.uber.org/zap"
 )
@@ -37,6 +38,8 @@ type Call struct {
 	Early bool
 	// Stream lets Run return an answer that the function streams. It requires Early.
 	Stream bool
+	// CPULimit is the processor time that the activation may use, 0 for no limit but Deadline.
+	CPULimit time.Duration
 	// Messages is the number of jobs that the activation handles on behalf of a queue trigger,
 	// 0 for none. Their verdicts are then in Result.Verdicts, and do not change the Status.
 	Messages int
@@ -82,6 +85,8 @@ type run struct {
 	host     *hostCalls // made at the first host call
 	logBytes int
 	logsCut  bool
+	received received.Count
+	cpu      *cpuWatch   // nil if the activation cannot reach its limit
 	answered bool        // the child sent an Answer
 	early    *Result     // the answer, for the caller of Run
 	unlink   func() bool // ends the effect of ctx; false if it has ended
@@ -106,7 +111,9 @@ type run struct {
 //	deadline + killGrace without a Done   timeout; the child is killed
 //	an Answer, where call.Early is set    the answer; Result.Rest waits for the end
 //	the child dies                        MemoryLimit, Exception (stack) or SandboxCrash
+//	more processor time than CPULimit     CPULimit; the child is killed
 //	a frame that must not come            SandboxCrash; the child is killed
+//	more bytes than it may send           SandboxCrash; the child is killed
 //
 // In all cases but the first the sandbox is spent, and Release ends it.
 func (s *Sandbox) Run(ctx context.Context, call Call) Result {
@@ -121,6 +128,7 @@ func (s *Sandbox) Run(ctx context.Context, call Call) Result {
 	// is a closed socket, and then they fail as well.
 	_ = s.child.conn.SetDeadline(call.Deadline.Add(killGrace))
 	r.unlink = context.AfterFunc(ctx, r.left)
+	r.cpu = watchCPU(s.child, call.CPULimit, time.Until(call.Deadline))
 	err := r.send()
 	if err != nil {
 		return r.end(r.failed(err))
@@ -137,6 +145,9 @@ func (s *Sandbox) Run(ctx context.Context, call Call) Result {
 
 // end frees what the activation held beside its child.
 func (r *run) end(result Result) Result {
+	if r.cpu.end() {
+		r.spent = true // the child is being killed, although it has just ended in order
+	}
 	result = r.settle(result)
 	if r.host != nil && !r.host.end() {
 		r.spent = true
@@ -151,6 +162,9 @@ func (r *run) end(result Result) Result {
 func (r *run) handle() Result {
 	for {
 		kind, payload, err := r.child.frames.Next()
+		if err == nil {
+			err = r.received.Add(kind, len(payload))
+		}
 		if err != nil {
 			return r.failed(err)
 		}
@@ -295,6 +309,8 @@ func (r *run) failed(cause error) Result {
 		r.child.killFor(endTimeout)
 	case isEOF(cause):
 		r.child.kill() // how it ended says why
+	case errors.Is(cause, received.ErrFlood):
+		r.child.killFor(endFlood)
 	default:
 		r.child.killFor(endProtocol)
 	}
@@ -313,6 +329,8 @@ func (r *run) classify(cause error) Result {
 	switch {
 	case r.ctx.Err() != nil:
 		return interrupted(r.ctx)
+	case exit.why == endCPU:
+		return r.cpu.exceeded()
 	case isTimeout(cause):
 		return timedOut()
 	case isEOF(cause) && exit.outOfMemory():
@@ -321,7 +339,10 @@ func (r *run) classify(cause error) Result {
 		return failure(api.ErrException, "RangeError: Maximum call stack size exceeded")
 	}
 	reason := "the sandbox ended: " + exit.reason()
-	if !isEOF(cause) {
+	switch {
+	case errors.Is(cause, received.ErrFlood):
+		reason = "the sandbox was ended: " + cause.Error()
+	case !isEOF(cause):
 		reason = "the sandbox broke its protocol"
 	}
 	r.pool.crashed()

@@ -61,6 +61,29 @@ func TestHostileStreams(t *testing.T) {
 	}
 }
 
+// TestLimitOfStreams: a child sends api.MaxStreamBytes at most, whatever its client reads.
+// The byte beyond breaks the protocol.
+func TestLimitOfStreams(t *testing.T) {
+	t.Parallel()
+	granted := 0
+	s := &Stream{begun: time.Now(), grant: func(n uint32) { granted += int(n) }, wake: make(chan struct{}, 1)}
+	chunk := make([]byte, wire.MaxChunk)
+	for sent := 0; sent < api.MaxStreamBytes; sent += len(chunk) {
+		if err := s.push(chunk); err != nil {
+			t.Fatalf("push after %d bytes: %v, want no error up to %d", sent, err, api.MaxStreamBytes)
+		}
+		if _, _, err := s.Next(t.Context()); err != nil {
+			t.Fatalf("Next after %d bytes: %v", sent, err)
+		}
+	}
+	if err := s.push(chunk[:1]); !errors.Is(err, wire.ErrFrame) {
+		t.Errorf("push beyond %d bytes = %v, want %v", api.MaxStreamBytes, err, wire.ErrFrame)
+	}
+	if bytes, _ := s.figures(); granted > api.MaxStreamBytes || bytes < api.MaxStreamBytes {
+		t.Errorf("granted %d bytes of %d, want at most %d", granted, bytes, api.MaxStreamBytes)
+	}
+}
+
 // TestStreamThatIsNotTaken: a child must not begin a stream where the caller takes none.
 func TestStreamThatIsNotTaken(t *testing.T) {
 	t.Parallel()

@@ -14,9 +14,9 @@ const maxThreads = 64
 
 // limitThreads keeps a child from filling the host's table of processes. Linux
 // counts a user's threads, and since 5.14 those in each user namespace apart:
-// elsewhere all children, and the server, would share one limit.
+// elsewhere all children of that user, and the server if it is its own, would share one limit.
 func (p *process) limitThreads() error {
-	if p.isolation == nursery.IsolateNone || !threadsByNamespace() {
+	if !p.countsThreads() {
 		return nil
 	}
 	p.mu.Lock()
@@ -24,11 +24,17 @@ func (p *process) limitThreads() error {
 	if p.reaped {
 		return os.ErrProcessDone
 	}
-	limit := unix.Rlimit{Cur: maxThreads, Max: maxThreads}
-	if err := unix.Prlimit(p.pid, unix.RLIMIT_NPROC, &limit, nil); err != nil {
+	if err := p.setLimit(unix.RLIMIT_NPROC, unix.Rlimit{Cur: maxThreads, Max: maxThreads}); err != nil {
 		return fmt.Errorf("prlimit RLIMIT_NPROC: %w", err)
 	}
 	return nil
+}
+
+// countsThreads reports whether the kernel counts the child's threads apart from those of
+// others.
+func (p *process) countsThreads() bool {
+	namespace := p.Isolation == nursery.IsolateOther || p.Isolation == nursery.IsolateSelf
+	return p.OwnUser || namespace && threadsByNamespace()
 }
 
 // threadsByNamespace reports whether this kernel is Linux 5.14 or later.

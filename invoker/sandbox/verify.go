@@ -33,14 +33,14 @@ const (
 // depends on the answer. The same holds for modules that need more than verifyMemoryMB and may
 // have it.
 func (p *Pool) Verify(ctx context.Context, prog *Program) (handlers []string, err error) {
-	leave, err := p.queueCheck(ctx, prog.Tenant)
+	leave, err := p.checks.Enter(ctx, p.ctx, prog.Tenant)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
 	limited := *prog
 	limited.MemoryMB = min(prog.MemoryMB, verifyMemoryMB)
-	s := &Sandbox{pool: p, prog: &limited, key: prog.Key}
+	s := &Sandbox{pool: p, prog: &limited}
 	defer func() {
 		if s.child != nil {
 			s.child.end(endChecked)

@@ -4,19 +4,28 @@ package slots
 import (
 	"context"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/sleep"
+	"github.com/codesous/sous/invoker/pace"
 )
 
-// Bounds of the wait for a slot of a version: how many callers wait, and how long. A caller
-// beyond maxWaiting is refused at once, one that waited for maxWait when its time is over;
-// both get CodeConcurrencyLimit.
+// Bounds of the wait for a slot of a version: how many callers wait for one version, and for
+// all of a tenant, and how long. A caller beyond them is refused at once, one that waited for
+// maxWait when its time is over; all get CodeConcurrencyLimit.
+//
+// A caller that is expected to wait for longWait is likely to wait in vain, and is refused at once,
+// too. So a version with more calls than its slots can serve refuses those that it cannot serve
+// immediately, and serves those that wait.
 const (
-	maxWaiting = 256
-	maxWait    = time.Second
+	maxWaiting         = 256
+	maxWaitingOfTenant = 1024
+	maxWait            = time.Second
+	longWait           = maxWait / 2
+	shortLine          = 4 // callers that may wait, however long they are expected to
 )
 
 // Limits hands out the slots of each version on this replica. It is safe for concurrent use.
@@ -35,15 +44,18 @@ const (
 type Limits struct {
 	mu       sync.Mutex
 	versions map[string]*versionLimit
+	waiting  map[string]int // callers, by tenant
 }
 
 // versionLimit counts the slots of one version. It exists while a slot is taken, so that
 // versions without calls use no memory. Limits.mu guards its fields.
 type versionLimit struct {
 	version string
+	tenant  string
 	limit   int
 	taken   int
 	waiters []*waiter // callers without a slot, in order of arrival
+	pace    pace.Pace // of the calls that hold the slots
 	// expiry fires when the first waiter has waited for maxWait. All wait equally long, so
 	// one timer serves them all. It keeps running when the last waiter leaves: otherwise a
 	// version at its limit would set it for each call.
@@ -59,31 +71,38 @@ type waiter struct {
 }
 
 // New returns the slots of a replica.
-func New() *Limits { return &Limits{versions: make(map[string]*versionLimit)} }
+func New() *Limits {
+	return &Limits{versions: make(map[string]*versionLimit), waiting: make(map[string]int)}
+}
 
 // Acquire takes one of limit slots of a version, and waits for it for at most maxWait.
 // version is the sandbox.Program's key, tenant/namespace/function/version. limit is that of
-// the version, so all callers pass the same; the first of them sets it. release may be
-// called more than once, and must be called. Errors: CodeConcurrencyLimit, or ctx's own.
-func (l *Limits) Acquire(ctx context.Context, version string, limit int) (release func(), err error) {
+// the version, so all callers pass the same; the first of them sets it. own, which may be nil,
+// is called before a wait. release may be called more than once, and must be called. Errors:
+// CodeConcurrencyLimit, or ctx's own.
+func (l *Limits) Acquire(ctx context.Context, version string, limit int, own func()) (release func(), err error) {
 	v, w, err := l.enter(version, limit)
 	if err != nil {
 		return nil, err
 	}
 	if w != nil {
+		if own != nil {
+			own()
+		}
 		if err := l.wait(ctx, v, w); err != nil {
 			return nil, err
 		}
 	}
 	var once sync.Once
-	return func() { once.Do(func() { l.release(v) }) }, nil
+	began := time.Now()
+	return func() { once.Do(func() { l.release(v, began) }) }, nil
 }
 
 // Await takes a slot as Acquire does, but waits for it until ctx ends.
 // Errors: ctx's own.
 func (l *Limits) Await(ctx context.Context, version string, limit int) (release func(), err error) {
 	for {
-		release, err = l.Acquire(ctx, version, limit)
+		release, err = l.Acquire(ctx, version, limit, nil)
 		if api.ErrorCode(err) != api.CodeConcurrencyLimit {
 			return release, err
 		}
@@ -115,7 +134,8 @@ func (l *Limits) enter(version string, limit int) (v *versionLimit, w *waiter, e
 	v = l.versions[version]
 	switch {
 	case v == nil:
-		v = &versionLimit{version: version, limit: limit, taken: 1}
+		tenant, _, _ := strings.Cut(version, "/")
+		v = &versionLimit{version: version, tenant: tenant, limit: limit, taken: 1}
 		l.versions[version] = v
 		return v, nil, nil
 	case v.taken < v.limit:
@@ -124,8 +144,17 @@ func (l *Limits) enter(version string, limit int) (v *versionLimit, w *waiter, e
 	case len(v.waiters) >= maxWaiting:
 		return nil, nil, concurrencyLimit("too many calls of this version wait already")
 	}
-	w = &waiter{admitted: make(chan bool, 1), until: time.Now().Add(maxWait)}
+	if l.waiting[v.tenant] >= maxWaitingOfTenant {
+		return nil, nil, concurrencyLimit("too many calls of this tenant wait for their versions already")
+	}
+	now := time.Now()
+	if n := len(v.waiters); n >= shortLine && v.pace.Expected(n, v.limit, now) >= longWait {
+		return nil, nil, concurrencyLimit("the calls of this version that wait already will take too long")
+	}
+	w = &waiter{admitted: make(chan bool, 1), until: now.Add(maxWait)}
 	v.waiters = append(v.waiters, w)
+	v.pace.Begin(now)
+	l.waiting[v.tenant]++
 	l.arm(v)
 	return v, w, nil
 }
@@ -150,7 +179,7 @@ func (l *Limits) quit(v *versionLimit, w *waiter) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if i := slices.Index(v.waiters, w); i >= 0 {
-		v.waiters = slices.Delete(v.waiters, i, i+1)
+		l.remove(v, i)
 		return
 	}
 	if <-w.admitted { // it is no waiter any more, so the answer is there
@@ -158,10 +187,13 @@ func (l *Limits) quit(v *versionLimit, w *waiter) {
 	}
 }
 
-// release returns a slot. Acquire wraps it, so that a second call does nothing.
-func (l *Limits) release(v *versionLimit) {
+// release returns a slot that was taken at began. Acquire wraps it, so that a second call does
+// nothing.
+func (l *Limits) release(v *versionLimit, began time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	now := time.Now()
+	v.pace.Count(now.Sub(began), now)
 	l.pass(v)
 }
 
@@ -170,7 +202,7 @@ func (l *Limits) release(v *versionLimit) {
 // version's entry. The caller holds l.mu.
 func (l *Limits) pass(v *versionLimit) {
 	if len(v.waiters) > 0 {
-		v.answerFirst(true)
+		l.answerFirst(v, true)
 		return
 	}
 	v.taken--
@@ -183,10 +215,22 @@ func (l *Limits) pass(v *versionLimit) {
 }
 
 // answerFirst sends the first waiter its answer, true for a slot, and removes it. The
-// caller holds Limits.mu.
-func (v *versionLimit) answerFirst(admitted bool) {
+// caller holds l.mu.
+func (l *Limits) answerFirst(v *versionLimit, admitted bool) {
 	v.waiters[0].admitted <- admitted
-	v.waiters = slices.Delete(v.waiters, 0, 1)
+	l.remove(v, 0)
+}
+
+// remove removes the waiter at index i. The caller holds l.mu.
+func (l *Limits) remove(v *versionLimit, i int) {
+	v.waiters = slices.Delete(v.waiters, i, i+1)
+	if len(v.waiters) == 0 {
+		v.pace.End()
+	}
+	l.waiting[v.tenant]--
+	if l.waiting[v.tenant] == 0 {
+		delete(l.waiting, v.tenant)
+	}
 }
 
 // arm makes expiry fire for the first waiter. The caller holds l.mu.
@@ -211,7 +255,7 @@ func (l *Limits) expire(v *versionLimit) {
 	defer l.mu.Unlock()
 	v.armed = false
 	for now := time.Now(); len(v.waiters) > 0 && !now.Before(v.waiters[0].until); {
-		v.answerFirst(false)
+		l.answerFirst(v, false)
 	}
 	if len(v.waiters) > 0 {
 		l.arm(v)

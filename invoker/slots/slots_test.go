@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,13 +17,13 @@ func TestLimitsHandOutPlaces(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := New()
-		first, err := l.Acquire(t.Context(), "v", 1)
+		first, err := l.Acquire(t.Context(), "v", 1, nil)
 		if err != nil {
 			t.Fatalf("l.Acquire: %v", err)
 		}
 		// The slot is never released: the second caller fails after the longest wait.
 		begin := time.Now()
-		_, err = l.Acquire(t.Context(), "v", 1)
+		_, err = l.Acquire(t.Context(), "v", 1, nil)
 		var coded *api.Error
 		if !errors.As(err, &coded) || coded.Code != api.CodeConcurrencyLimit || coded.RetryAfter == 0 {
 			t.Fatalf("second place of one: %v", err)
@@ -31,7 +32,7 @@ func TestLimitsHandOutPlaces(t *testing.T) {
 			t.Errorf("waited %s, want %s", waited, maxWait)
 		}
 		// Another version has slots of its own.
-		other, err := l.Acquire(t.Context(), "w", 1)
+		other, err := l.Acquire(t.Context(), "w", 1, nil)
 		if err != nil {
 			t.Fatalf("l.Acquire: %v", err)
 		}
@@ -42,11 +43,11 @@ func TestLimitsHandOutPlaces(t *testing.T) {
 			first()
 			first()
 		}()
-		second, err := l.Acquire(t.Context(), "v", 1)
+		second, err := l.Acquire(t.Context(), "v", 1, nil)
 		if err != nil {
 			t.Fatalf("after a release: %v", err)
 		}
-		if _, err := l.Acquire(t.Context(), "v", 1); err == nil {
+		if _, err := l.Acquire(t.Context(), "v", 1, nil); err == nil {
 			t.Error("a place that was released twice counts twice")
 		}
 		second()
@@ -60,7 +61,7 @@ func TestLimitsBoundTheLine(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := New()
-		release, err := l.Acquire(t.Context(), "v", 1)
+		release, err := l.Acquire(t.Context(), "v", 1, nil)
 		if err != nil {
 			t.Fatalf("l.Acquire: %v", err)
 		}
@@ -68,14 +69,14 @@ func TestLimitsBoundTheLine(t *testing.T) {
 		var wg sync.WaitGroup
 		for range maxWaiting {
 			wg.Go(func() {
-				if _, err := l.Acquire(ctx, "v", 1); !errors.Is(err, context.Canceled) {
+				if _, err := l.Acquire(ctx, "v", 1, nil); !errors.Is(err, context.Canceled) {
 					t.Errorf("a waiter whose caller left: %v", err)
 				}
 			})
 		}
 		synctest.Wait()
 		begin := time.Now()
-		if _, err := l.Acquire(t.Context(), "v", 1); api.ErrorCode(err) != api.CodeConcurrencyLimit || time.Since(begin) != 0 {
+		if _, err := l.Acquire(t.Context(), "v", 1, nil); api.ErrorCode(err) != api.CodeConcurrencyLimit || time.Since(begin) != 0 {
 			t.Errorf("one over the line: %v after %s, want a refusal at once", err, time.Since(begin))
 		}
 		leave()
@@ -87,13 +88,56 @@ func TestLimitsBoundTheLine(t *testing.T) {
 	})
 }
 
+// TestNoCallerWaitsInVain: a version with ten times the calls that it can serve refuses the
+// others at once, and serves as many as before. own is called for each call that waits.
+func TestNoCallerWaitsInVain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := New()
+		var served, own, late, refused atomic.Int64
+		var callers sync.WaitGroup
+		offer := func(perSecond int, length time.Duration) {
+			for range perSecond * int(length/time.Second) {
+				callers.Go(func() {
+					begin := time.Now()
+					release, err := l.Acquire(t.Context(), "v", 10, func() { own.Add(1) })
+					switch took := time.Since(begin); {
+					case err == nil:
+						time.Sleep(100 * time.Millisecond)
+						release()
+						served.Add(1)
+					case took > 0:
+						late.Add(1)
+					default:
+						refused.Add(1)
+					}
+				})
+				time.Sleep(time.Second / time.Duration(perSecond))
+			}
+		}
+		offer(1000, 3*time.Second) // the pace becomes known
+		callers.Wait()
+		served.Store(0)
+		own.Store(0)
+		late.Store(0)
+		offer(1000, 10*time.Second)
+		callers.Wait()
+		if served.Load() < 990 || late.Load() > 0 {
+			t.Errorf("of 10,000 calls in 10 s with room for 100 a second: got %d served and %d refused late, want 1,000 and none", served.Load(), late.Load())
+		}
+		if waited := own.Load(); waited < served.Load()-20 || waited > served.Load() {
+			t.Errorf("%d calls were told that they wait, want nearly all of the %d that were served", waited, served.Load())
+		}
+	})
+}
+
 // TestLimitsKeepTheOrder: slots go to the first callers, and a caller that leaves as it
 // gets a slot frees it.
 func TestLimitsKeepTheOrder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		l := New()
-		release, err := l.Acquire(t.Context(), "v", 1)
+		release, err := l.Acquire(t.Context(), "v", 1, nil)
 		if err != nil {
 			t.Fatalf("l.Acquire: %v", err)
 		}
@@ -102,7 +146,7 @@ func TestLimitsKeepTheOrder(t *testing.T) {
 			ctx, leave := context.WithCancel(t.Context())
 			go func() {
 				defer leave()
-				release, err := l.Acquire(ctx, "v", 1)
+				release, err := l.Acquire(ctx, "v", 1, nil)
 				if err != nil {
 					return
 				}

@@ -47,6 +47,10 @@ func (v *Vault) Register(reg prometheus.Registerer) error {
 			Help: "Versions whose secrets are held opened.",
 		}, func() float64 { return float64(v.size()) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Namespace: metrics.Namespace, Name: "secret_bytes",
+			Help: "Memory of opened secrets and of what finds them in logs, in bytes; at most 64 MiB.",
+		}, func() float64 { return float64(v.bytes()) }),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Namespace: metrics.Namespace, Name: "secret_audit_waiting",
 			Help: "Audit events of secret reads that are not written yet, a minute old at most.",
 		}, func() float64 { return float64(v.audit.waiting()) }))

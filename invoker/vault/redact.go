@@ -1,9 +1,9 @@
 package vault
 
 import (
-	"cmp"
 	"encoding/base64"
 	"encoding/json"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -20,86 +20,72 @@ const redacted = "***"
 const (
 	minRedacted      = 4 // characters
 	maxRedactedLines = 512
-	maxRedactedForms = 8192     // of the secrets of a version
-	maxRunForms      = 64 << 20 // bytes, of all that a run has read while they changed
+	maxRedactedForms = 8192    // of the secrets of a version
+	maxRunBytes      = 4 << 20 // of the forms of all that a run has read while they changed
+	maxRunChanges    = 64      // each makes the forms of a run again
 )
 
 // redactor replaces secrets in text: their values, the lines of values, and the forms
-// in which both are commonly written. All forms are found in one pass.
+// in which both are commonly written. All forms are found in one pass (see matcher). A nil
+// redactor finds nothing.
 //
 // The secret p"w 1, for example, is found as p"w 1, as p\"w 1 within JSON, as p%22w%201 and
 // p%22w+1 within URLs, and in base64 at any offset. Values under minRedacted characters are
 // not looked for. A function can still disguise a value, for example by reversing it: the
 // redactor prevents accidents, not intent.
-type redactor struct {
-	replacer *strings.Replacer
-	forms    []string // the longest first
-}
+type redactor struct{ matcher *matcher }
 
 // newRedactor returns a redactor of values, nil if there is nothing to find. Beyond
 // maxRedactedForms further forms are left out: those of lines first, then base64, so that
-// each value itself is found.
-func newRedactor(values []string) *redactor {
-	found := map[string]bool{}
-	add := func(form string) {
-		if utf8.RuneCountInString(form) >= minRedacted && len(found) < maxRedactedForms {
-			found[form] = true
+// each value itself is found. pause, which may be nil, is called from time to time.
+func newRedactor(values []string, pause func()) *redactor {
+	found := map[form]bool{}
+	add := func(forms []string) {
+		for _, text := range forms {
+			if utf8.RuneCountInString(text) >= minRedacted && len(found) < maxRedactedForms {
+				found[newForm(text)] = true
+			}
+		}
+		if pause != nil {
+			pause()
 		}
 	}
 	for _, value := range values { // the most important forms first: their number is bounded
-		for _, form := range writtenForms(value) {
-			add(form)
-		}
+		add(writtenForms(value))
 	}
 	for _, value := range values {
-		for _, form := range base64Forms(value) {
-			add(form)
-		}
+		add(base64Forms(value))
 	}
 	for _, value := range values {
 		for _, line := range linesOf(value) {
-			for _, form := range writtenForms(line) {
-				add(form)
-			}
+			add(writtenForms(line))
 		}
 	}
 	if len(found) == 0 {
 		return nil
 	}
-	return redactorOfForms(found)
+	return &redactor{newMatcher(slices.Collect(maps.Keys(found)))}
 }
 
-// with returns a redactor that finds the forms of both. ok is false where they exceed
-// maxRunForms.
+// with returns a redactor that finds the forms of both. If one form contains another, the
+// longer one is found. ok is false where they exceed maxRunBytes.
 func (r *redactor) with(other *redactor) (both *redactor, ok bool) {
-	found, size := map[string]bool{}, 0
-	for _, form := range slices.Concat(r.forms, other.forms) {
-		if !found[form] {
-			found[form] = true
-			size += len(form)
-		}
-	}
-	if size > maxRunForms {
-		return nil, false
-	}
-	return redactorOfForms(found), true
+	m := newMatcher(slices.Concat(r.matcher.forms, other.matcher.forms))
+	return &redactor{m}, m.size() <= maxRunBytes
 }
 
-// redactorOfForms returns the redactor of a set of forms. If one form contains another, the
-// longer one is found: base64 with its padding, for example, before the same without.
-func redactorOfForms(found map[string]bool) *redactor {
-	r := &redactor{}
-	for form := range found {
-		r.forms = append(r.forms, form)
+// same reports whether both find the same forms. One that was forgotten and made again is the
+// same.
+func (r *redactor) same(other *redactor) bool {
+	return r == other || r != nil && other != nil && slices.Equal(r.matcher.forms, other.matcher.forms)
+}
+
+// size returns the memory that the redactor takes, in bytes.
+func (r *redactor) size() int {
+	if r == nil {
+		return 0
 	}
-	// Where several begin at one place, the first that is named is replaced.
-	slices.SortFunc(r.forms, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
-	pairs := make([]string, 0, 2*len(r.forms))
-	for _, form := range r.forms {
-		pairs = append(pairs, form, redacted)
-	}
-	r.replacer = strings.NewReplacer(pairs...)
-	return r
+	return r.matcher.size()
 }
 
 // linesOf returns the lines of a value, without blanks around them: a private key is often
@@ -200,56 +186,51 @@ func base64Forms(value string) []string {
 	return forms
 }
 
-// text returns s without secrets.
-func (r *redactor) text(s string) string {
+// text returns s without secrets. A text whose search would take too long is replaced as a
+// whole: then whole is false. pause, which may be nil, is called from time to time in a long search.
+func (r *redactor) text(s string, pause func()) (out string, whole bool) {
 	if r == nil {
-		return s
+		return s, true
 	}
-	return r.replacer.Replace(s)
+	return r.matcher.replace(s, pause)
 }
 
 // cut is text for a string that may have been cut to limit bytes, and a secret with it: a
 // beginning of a secret at the end, of at least minRedacted bytes, is replaced too.
-func (r *redactor) cut(s string, limit int) string {
-	out := r.text(s)
+func (r *redactor) cut(s string, limit int, pause func()) string {
+	out, _ := r.text(s, pause)
 	if r == nil || len(s) <= limit-utf8.UTFMax {
 		return out
 	}
-	longest := 0
-	for _, form := range r.forms {
-		for n := min(len(form)-1, len(out)); n > longest && n >= minRedacted; n-- {
-			if out[len(out)-n] == form[0] && strings.HasSuffix(out, form[:n]) {
-				longest = n
-			}
-		}
-	}
-	if longest > 0 {
-		out = out[:len(out)-longest] + redacted
+	if at := r.matcher.unfinished(out); at < len(out) {
+		out = out[:at] + redacted
 	}
 	return out
 }
 
-// line returns the text of a log line without secrets: the same slice where it holds none.
-func (r *redactor) line(text []byte) []byte {
+// line returns the text of a log line without secrets, the same slice where it holds none.
+// whole is false if the text was replaced as a whole.
+func (r *redactor) line(text []byte, pause func()) (out []byte, whole bool) {
 	if r == nil {
-		return text
+		return text, true
 	}
 	s := string(text)
-	if out := r.replacer.Replace(s); out != s {
-		return []byte(out)
+	clean, whole := r.text(s, pause)
+	if clean == s {
+		return text, whole
 	}
-	return text
+	return []byte(clean), whole
 }
 
 // failure returns an error without secrets, as a copy. Type is one of the platform's own
 // words and needs no search.
-func (r *redactor) failure(e *api.ActivationError) *api.ActivationError {
+func (r *redactor) failure(e *api.ActivationError, pause func()) *api.ActivationError {
 	if r == nil || e == nil {
 		return e
 	}
 	clean := *e
-	clean.Message = r.cut(e.Message, api.MaxErrorMessageBytes)
-	clean.Stack = r.cut(e.Stack, api.MaxErrorStackBytes)
-	clean.Code = r.cut(e.Code, api.MaxErrorCodeBytes)
+	clean.Message = r.cut(e.Message, api.MaxErrorMessageBytes, pause)
+	clean.Stack = r.cut(e.Stack, api.MaxErrorStackBytes, pause)
+	clean.Code = r.cut(e.Code, api.MaxErrorCodeBytes, pause)
 	return &clean
 }

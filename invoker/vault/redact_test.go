@@ -30,7 +30,7 @@ func TestRedactor(t *testing.T) {
 	}
 	plainJSON := string(plain)
 	b64 := base64.StdEncoding.EncodeToString
-	r := newRedactor([]string{"sk_live_4eC39Hq", odd, pem, "ab", "abcd", " k3y!/pä ss\"w' "})
+	r := newRedactor([]string{"sk_live_4eC39Hq", odd, pem, "ab", "abcd", " k3y!/pä ss\"w' "}, nil)
 	for text, want := range map[string]string{
 		"":                                 "",
 		"nothing here":                     "nothing here",
@@ -60,18 +60,18 @@ func TestRedactor(t *testing.T) {
 		"k3y!/p%C3%A4%20ss%22w'":                                                "***",  // encodeURI
 		"k3y!/p%C3%A4%20ss%22w%27&":                                             "***&", // new URL, in its query
 	} {
-		if got := r.text(text); got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
+		if got, whole := r.text(text, nil); got != want || !whole {
+			t.Errorf("text(%q) = %q, %t, want %q, true", text, got, whole, want)
 		}
-		if got := string(r.line([]byte(text))); got != want {
-			t.Errorf("%q as a line: %q", text, got)
+		if got, whole := r.line([]byte(text), nil); string(got) != want || !whole {
+			t.Errorf("line(%q) = %q, %t, want %q, true", text, got, whole, want)
 		}
 	}
 	// In base64 of something longer, as Basic authorization has it.
 	for before := range 4 {
 		for after := range 4 {
 			text := b64([]byte(strings.Repeat("u", before) + "sk_live_4eC39Hq" + strings.Repeat("x", after)))
-			got := r.text(text)
+			got, _ := r.text(text, nil)
 			if !strings.Contains(got, "***") || len(got) > len("***")+before*2+after*2+8 {
 				t.Errorf("%d before, %d after: %s became %s", before, after, text, got)
 			}
@@ -82,32 +82,34 @@ func TestRedactor(t *testing.T) {
 func TestRedactorOfNothing(t *testing.T) {
 	t.Parallel()
 	for _, values := range [][]string{nil, {""}, {"abc", "ü€x"}, {"a\nb\nc"[:3]}} {
-		if r := newRedactor(values); r != nil {
-			t.Errorf("redactor of %q: got forms %q, want no redactor", values, r.forms)
+		if r := newRedactor(values, nil); r != nil {
+			t.Errorf("redactor of %q: got forms %v, want no redactor", values, r.matcher.forms)
 		}
 	}
 	var none *redactor
 	e := &api.ActivationError{Message: "m"}
-	if none.text("a") != "a" || none.cut("a", 0) != "a" || string(none.line([]byte("a"))) != "a" || none.failure(e) != e {
-		t.Error("nil changes something")
+	text, _ := none.text("a", nil)
+	line, _ := none.line([]byte("a"), nil)
+	if text != "a" || none.cut("a", 0, nil) != "a" || string(line) != "a" || none.failure(e, nil) != e || none.size() != 0 {
+		t.Errorf("a nil redactor: got %q, %q and %+v, want no change", text, line, none.failure(e, nil))
 	}
 }
 
 // What was cut may end in the beginning of a secret.
 func TestRedactorOfWhatWasCut(t *testing.T) {
 	t.Parallel()
-	r := newRedactor([]string{strings.Repeat("0123456789", 100), "abcdefgh"})
+	r := newRedactor([]string{strings.Repeat("0123456789", 100), "abcdefgh"}, nil)
 	whole := strings.Repeat(".", 1000) + strings.Repeat("0123456789", 100)
 	for _, n := range []int{1004, 1500, 1999} {
-		if got := r.cut(whole[:n], n); got != strings.Repeat(".", 1000)+"***" {
+		if got := r.cut(whole[:n], n, nil); got != strings.Repeat(".", 1000)+"***" {
 			t.Errorf("cut at %d: %s", n, got[990:])
 		}
-		if got := r.cut(whole[:n], n+100); got != whole[:n] {
+		if got := r.cut(whole[:n], n+100, nil); got != whole[:n] {
 			t.Errorf("what was not cut: %s", got[990:])
 		}
 	}
 	e := &api.ActivationError{Type: api.ErrException, Message: "x abcdefgh", Stack: "at abcdefgh", Code: "abcdefgh"}
-	if got := r.failure(e); *got != (api.ActivationError{Type: api.ErrException, Message: "x ***", Stack: "at ***", Code: "***"}) || e.Code != "abcdefgh" {
+	if got := r.failure(e, nil); *got != (api.ActivationError{Type: api.ErrException, Message: "x ***", Stack: "at ***", Code: "***"}) || e.Code != "abcdefgh" {
 		t.Errorf("failure: got %+v of %+v, want *** in place of the secret, in a copy", got, e)
 	}
 }
@@ -119,11 +121,11 @@ func TestRedactorIsBounded(t *testing.T) {
 	for i := range 5000 {
 		fmt.Fprintf(&lines, "\"%d<\n", i+100)
 	}
-	r := newRedactor([]string{lines.String(), lines.String() + "x", "the one that matters"})
-	if len(r.forms) > maxRedactedForms {
-		t.Errorf("%d forms", len(r.forms))
+	r := newRedactor([]string{lines.String(), lines.String() + "x", "the one that matters"}, nil)
+	if len(r.matcher.forms) > maxRedactedForms || r.size() > 1<<20 {
+		t.Errorf("got %d forms and %d bytes, want at most %d and 1 MiB", len(r.matcher.forms), r.size(), maxRedactedForms)
 	}
-	if got := r.text("it is the one that matters"); got != "it is ***" {
+	if got, _ := r.text("it is the one that matters", nil); got != "it is ***" {
 		t.Errorf(`r.text = %v, want "it is ***"`, got)
 	}
 }
@@ -136,11 +138,18 @@ func BenchmarkRedactor(b *testing.B) {
 			values = append(values, fmt.Sprintf("sk_live_%032d", i*7919))
 		}
 		b.Run(fmt.Sprintf("%d secrets", n), func(b *testing.B) {
-			r := newRedactor(values)
+			r := newRedactor(values, nil)
 			b.SetBytes(int64(len(line)))
 			for b.Loop() {
-				r.line(line)
+				r.line(line, nil)
 			}
 		})
+	}
+}
+
+func BenchmarkNewRedactor(b *testing.B) {
+	values := []string{strings.Repeat("\x01", api.MaxSecretBytes)}
+	for b.Loop() {
+		newRedactor(values, nil)
 	}
 }

@@ -26,8 +26,9 @@ type Run struct {
 	mu sync.Mutex
 	// find finds all values that the run may have read: those of a secret that changes
 	// while it runs, before and after the change.
-	find *redactor
-	last *redactor // the one that was added to find last
+	find    *redactor
+	last    *redactor // the one that was added to find last
+	changes int       // how often find has grown
 }
 
 // Seen holds the secrets that the activations of one sandbox may have read, so that logs
@@ -81,17 +82,21 @@ func (v *Vault) Begin(name Version, names []string, activation, request string, 
 }
 
 // keep adds a generation's values to those that the run finds, and releases the generation.
-// Errors: CodeHostSecretUnavailable if one run would hold more than maxRunForms; the value
-// must not reach the function in that case.
+// Errors: CodeHostSecretUnavailable if one run would hold more than maxRunBytes, or has seen
+// maxRunChanges; the value must not reach the function in that case.
 func (r *Run) keep(g *generation) error {
 	defer r.vault.release(g)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if g.redactor == nil || g.redactor == r.last {
+	if g.redactor == nil || g.redactor.same(r.last) {
 		return nil
 	}
 	find, ok := g.redactor, true
 	if r.find != nil {
+		r.changes++
+		ok = r.changes <= maxRunChanges
+	}
+	if r.find != nil && ok {
 		find, ok = r.find.with(g.redactor)
 	}
 	if !ok {
@@ -136,33 +141,38 @@ func (r *Run) Get(ctx context.Context, name string) ([]byte, error) {
 	return text, err
 }
 
-// Line returns a log line's text without secrets; text itself if it holds none.
-func (r *Run) Line(text []byte) []byte {
+// Line returns a log line's text without secrets; text itself if it holds none. whole is false
+// if the search would have taken too long, and the text was replaced as a whole. pause, which
+// may be nil, is called from time to time in a long search.
+func (r *Run) Line(text []byte, pause func()) (clean []byte, whole bool) {
 	if r == nil {
-		return text
+		return text, true
 	}
-	r.mu.Lock()
-	find := r.find
-	r.mu.Unlock()
-	return find.line(text)
+	return r.finder().line(text, pause)
 }
 
 // Verdicts removes secrets from the reasons of verdicts, in place.
-func (r *Run) Verdicts(verdicts []api.MessageVerdict) {
+func (r *Run) Verdicts(verdicts []api.MessageVerdict, pause func()) {
 	for i := range verdicts {
-		verdicts[i].Reason = string(r.Line([]byte(verdicts[i].Reason)))
+		reason, _ := r.Line([]byte(verdicts[i].Reason), pause)
+		verdicts[i].Reason = string(reason)
 	}
 }
 
 // Failure returns the activation's error without secrets, a copy if there is something to
 // find. e may be nil.
-func (r *Run) Failure(e *api.ActivationError) *api.ActivationError {
+func (r *Run) Failure(e *api.ActivationError, pause func()) *api.ActivationError {
 	if r == nil {
 		return e
 	}
+	return r.finder().failure(e, pause)
+}
+
+// finder returns the redactor of all values that the run may have read so far.
+func (r *Run) finder() *redactor {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.find.failure(e)
+	return r.find
 }
 
 // messageOf returns the part of an error that people may read.

@@ -1,7 +1,6 @@
 package vault
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -15,29 +14,60 @@ func TestRunFindsAValueThatHoldsTheOneBefore(t *testing.T) {
 	t.Parallel()
 	r := &Run{vault: &Vault{}}
 	for _, value := range []string{"hunter2", "hunter2 and its new end"} {
-		r.keep(&generation{redactor: newRedactor([]string{value}), holders: 1})
+		r.keep(&generation{redactor: newRedactor([]string{value}, nil), holders: 1})
 	}
-	if got := string(r.Line([]byte("it is hunter2 and its new end, was hunter2"))); got != "it is ***, was ***" {
-		t.Errorf(`string = %v, want "it is ***, was ***"`, got)
+	if got, _ := r.Line([]byte("it is hunter2 and its new end, was hunter2"), nil); string(got) != "it is ***, was ***" {
+		t.Errorf(`Line = %s, want "it is ***, was ***"`, got)
 	}
 }
 
-// That nothing has changed makes no more to find, nor to hold.
-func TestRunHoldsNoMoreWhereNothingChanges(t *testing.T) {
+// valuesOf are the values of secrets.
+func valuesOf(texts ...string) []secrets.Value {
+	var values []secrets.Value
+	for _, text := range texts {
+		values = append(values, secrets.Value{Text: []byte(text)})
+	}
+	return values
+}
+
+// Versions with the same values share one redactor, which is forgotten with the last of them.
+func TestRedactorsAreShared(t *testing.T) {
 	t.Parallel()
-	same := func() *generation {
-		g := &generation{values: []secrets.Value{{Name: "a", Version: 1, Text: []byte("hunter2")}, {Name: "b", Err: errors.New("gone")}}, holders: 1}
-		return g
+	made := 0
+	build := func(texts []string) *redactor {
+		made++
+		return newRedactor(texts, nil)
 	}
-	first := same()
-	first.redactor = newRedactor([]string{"hunter2"})
-	if got := redactorOf(same().values, first); got != first.redactor {
-		t.Error("got a new redactor for the same values, want the earlier one")
+	all := newSharedRedactors()
+	var held []*sharedRedactor
+	for range 60 {
+		held = append(held, all.of(valuesOf("hunter2", "other"), build))
 	}
-	other := same()
-	other.values[0].Text = []byte("hunter3")
-	if got := redactorOf(other.values, first); got == first.redactor || got.text("hunter3") != redacted {
-		t.Errorf("another value: %+v", got)
+	one := all.size()
+	differ := all.of(valuesOf("hunter2o", "t"+"her"), build) // the same bytes in a row
+	if made != 2 || held[0] != held[59] || differ == held[0] || all.size() < 2*one || one == 0 {
+		t.Errorf("60 uses of the same values and one of others: made %d redactors of %d bytes, want 2", made, all.size())
+	}
+	for _, one := range append(held, differ) {
+		one.release()
+	}
+	if len(all.known) != 0 || all.size() != 0 {
+		t.Errorf("without users: got %d redactors of %d bytes, want none", len(all.known), all.size())
+	}
+}
+
+// A redactor that was forgotten and is made again is no change of the secrets: an instance that
+// has read them is not retired.
+func TestRunKnowsTheSameValues(t *testing.T) {
+	t.Parallel()
+	r := &Run{vault: &Vault{}}
+	for range 2 {
+		if err := r.keep(&generation{redactor: newRedactor([]string{"hunter2"}, nil), holders: 1}); err != nil {
+			t.Fatalf("keep = %v, want nil", err)
+		}
+	}
+	if _, changed := r.End(); changed {
+		t.Error("End reports a change of the secrets, want none for equal values")
 	}
 }
 
@@ -48,7 +78,7 @@ func TestRunIsBounded(t *testing.T) {
 	refused := false
 	for n := 0; n < 1000 && !refused; n++ {
 		value := fmt.Sprint(n) + strings.Repeat("\x01", api.MaxSecretBytes-4)
-		refused = r.keep(&generation{redactor: newRedactor([]string{value}), holders: 1}) != nil
+		refused = r.keep(&generation{redactor: newRedactor([]string{value}, nil), holders: 1}) != nil
 	}
 	if !refused {
 		t.Error("all of them are held")

@@ -22,7 +22,8 @@
 //
 // A rotation of the key file changes no value. A resealed secret has another sealed form,
 // so the next read opens it again, with the key that the file then has; the values are the
-// same, and the new generation shares the redactor of the old one. A secret whose key the
+// same, and the new generation shares the redactor of the old one, as all versions with the same
+// values do. A secret whose key the
 // file does not have yet is unreadable, and is tried again after secretsRetry.
 //
 // Invariants: a value reaches a function only after its run finds it; every opening and
@@ -30,7 +31,6 @@
 package vault
 
 import (
-	"bytes"
 	"context"
 	"slices"
 	"sync"
@@ -39,6 +39,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/invoker/turns"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/secrets"
 )
@@ -56,6 +57,9 @@ const (
 	// maxVersionSecretBytes bounds the values of one version together: the patterns that
 	// find them in text are several times as long.
 	maxVersionSecretBytes = 256 << 10
+	// maxHeldBytes bounds the values of all versions together, with the redactors that find
+	// them. What exceeds it is removed, first from the tenant that holds the most.
+	maxHeldBytes = 64 << 20
 )
 
 // Vault keeps the secrets that versions name, opened, while the versions are in use. It
@@ -64,6 +68,9 @@ type Vault struct {
 	source  *secrets.Secrets
 	audit   *auditLog
 	metrics *counters
+	shared  *sharedRedactors
+	turns   *turns.Turns
+	budget  int64
 	ttl     time.Duration
 	life    context.Context // the engine's
 	reads   sync.WaitGroup
@@ -104,8 +111,9 @@ type entry struct {
 type generation struct {
 	values   []secrets.Value
 	redactor *redactor
-	holders  int  // guarded by the vault's mutex; the entry is one
-	retry    bool // some could not be opened
+	shared   *sharedRedactor // of which redactor is; nil without values
+	holders  int             // guarded by the vault's mutex; the entry is one
+	retry    bool            // some could not be opened
 }
 
 // Config configures a Vault. Zero values mean the documented default.
@@ -120,6 +128,10 @@ type Config struct {
 	Window time.Duration
 	// Logger gets the audit events that could not be written.
 	Logger *zap.Logger
+	// Turns shares the time of making redactors (default: no bound).
+	Turns *turns.Turns
+	// HeldBytes bounds the memory of opened secrets and of what finds them (default 64 MiB).
+	HeldBytes int64
 }
 
 // New makes a vault over a store. life bounds its reads and its writes of the audit; it
@@ -131,8 +143,12 @@ func New(life context.Context, store *storage.Store, cfg Config) *Vault {
 	if cfg.TTL <= 0 {
 		cfg.TTL = secretsTTL
 	}
+	if cfg.HeldBytes <= 0 {
+		cfg.HeldBytes = maxHeldBytes
+	}
 	return &Vault{
 		source: cfg.Secrets, audit: newAuditLog(life, store, cfg.Window, cfg.Logger), metrics: newCounters(), ttl: cfg.TTL,
+		shared: newSharedRedactors(), turns: cfg.Turns, budget: cfg.HeldBytes,
 		life: life, entries: map[Version]*entry{},
 	}
 }
@@ -192,7 +208,7 @@ func (v *Vault) last(name Version) *generation {
 }
 
 // find finds or makes a version's entry; nil once the vault is closed. Beyond maxEntries
-// the entry that was used least recently is removed. The caller holds the mutex.
+// another entry is removed (evictOne). The caller holds the mutex.
 func (v *Vault) find(name Version, names []string) *entry {
 	if v.closed {
 		return nil
@@ -200,7 +216,7 @@ func (v *Vault) find(name Version, names []string) *entry {
 	e := v.entries[name]
 	if e == nil {
 		if len(v.entries) >= maxEntries {
-			v.evictOldest()
+			v.evictOne(name)
 		}
 		e = &entry{names: names}
 		v.entries[name] = e
@@ -255,6 +271,7 @@ func (v *Vault) read(name Version, e *entry, who *reader) {
 		}
 		next.holders = 1
 		e.now, e.readAt, e.seen = next, began, changes
+		v.trim(name)
 	})
 }
 
@@ -286,22 +303,13 @@ func (v *Vault) open(ctx context.Context, name Version, names []string, known *g
 		}
 		next.retry = next.retry || value.Err != nil && api.ErrorCode(value.Err) != api.CodeSecretNotFound
 	}
-	next.redactor = redactorOf(values, known)
+	next.shared = v.shared.of(values, func(texts []string) *redactor {
+		turn := v.turns.Insist(name.Tenant, time.Second)
+		defer turn.End()
+		return newRedactor(texts, turn.Pause)
+	})
+	next.redactor = next.shared.redactor
 	return next, nil
-}
-
-// redactorOf returns the redactor of values: that of known if the values are the same,
-// since making one costs much more than comparing.
-func redactorOf(values []secrets.Value, known *generation) *redactor {
-	same := func(a, b secrets.Value) bool { return bytes.Equal(a.Text, b.Text) }
-	if known != nil && slices.EqualFunc(values, known.values, same) {
-		return known.redactor
-	}
-	texts := make([]string, len(values)) // "" for what could not be opened
-	for i := range values {
-		texts[i] = string(values[i].Text)
-	}
-	return newRedactor(texts)
 }
 
 // release ends the use of a generation that hold returned.
@@ -323,6 +331,7 @@ func (g *generation) drop() {
 		g.values[i].Clear()
 	}
 	g.redactor = nil
+	g.shared.release()
 }
 
 // Changed makes the next reader of a changed secret read it from the store again. A
@@ -353,16 +362,51 @@ func (v *Vault) clean() {
 	}
 }
 
-// evictOldest removes the entry that was used least recently. The caller holds the mutex.
-func (v *Vault) evictOldest() {
+// trim removes entries until the values and redactors are within the budget, but not the one named keep.
+// The caller holds the mutex.
+func (v *Vault) trim(keep Version) {
+	for v.heldBytes() > v.budget && v.evictOne(keep) {
+	}
+}
+
+// heldBytes returns the size of all values and redactors. The caller holds the mutex.
+func (v *Vault) heldBytes() int64 {
+	held := v.shared.size()
+	for _, e := range v.entries {
+		held += e.now.valueBytes()
+	}
+	return held
+}
+
+// evictOne removes an entry, but not the one named keep, and reports whether there was one: of
+// the tenant that holds the most, the entry that was used least recently. So a tenant with many
+// versions displaces its own. The caller holds the mutex.
+func (v *Vault) evictOne(keep Version) bool {
+	const each = 4 << 10 // what an entry takes beside its values
+	holds, most := map[string]int64{}, ""
+	for name, e := range v.entries {
+		holds[name.Tenant] += each + e.now.valueBytes()
+		if e.now != nil {
+			holds[name.Tenant] += int64(e.now.redactor.size())
+		}
+	}
+	for name := range v.entries {
+		if name != keep && (most == "" || holds[name.Tenant] > holds[most]) {
+			most = name.Tenant
+		}
+	}
 	var oldest Version
 	var at time.Time
 	for name, e := range v.entries {
-		if at.IsZero() || e.used.Before(at) {
+		if name.Tenant == most && name != keep && (at.IsZero() || e.used.Before(at)) {
 			oldest, at = name, e.used
 		}
 	}
+	if at.IsZero() {
+		return false
+	}
 	v.evict(oldest, v.entries[oldest])
+	return true
 }
 
 // evict removes an entry. Runs that hold its generation keep it until they release it. The
@@ -380,6 +424,13 @@ func (v *Vault) size() int {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return len(v.entries)
+}
+
+// bytes returns the memory of values and redactors, for the metrics.
+func (v *Vault) bytes() int64 {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.heldBytes()
 }
 
 // Close removes all entries and writes the last audit events. All runs must have ended.

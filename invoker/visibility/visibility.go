@@ -35,7 +35,7 @@ const visibleAfter = 25 * time.Millisecond
 // have had effects.
 //
 // A chunk of logs that is written while the function runs waits for the record too
-// (logSink.ready there). A nil Visibility is that of an activation with a derived id, whose
+// (logsink.Sink.Ready). A nil Visibility is that of an activation with a derived id, whose
 // record was written before it began. The methods may be called concurrently.
 type Visibility struct {
 	write func() error // stores the running record

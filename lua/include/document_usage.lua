@@ -1,6 +1,7 @@
 -- The counts of the documents that a namespace and its tenant store. The usage hash of
 -- an install has these fields for each namespace, that of a tenant has r, b, wr, wb and w:
---   :r records  :b bytes  :wr and :wb those that a recount has counted so far
+--   :r records  :b bytes, those of the schema included
+--   :wr and :wb those that a recount has counted so far
 --   :w the key (of a tenant, the install) that the recount has reached  :c changes so far
 -- A count is never below the stored records and bytes: a script raises counts before it
 -- changes records and lowers them afterwards.
@@ -34,7 +35,7 @@ local function change_counts(key, fields, counts, changes, sign)
   local written = {}
   for i, change in ipairs(changes) do
     if change * sign > 0 then
-      append(written, fields[i], integer(tonumber(counts[i] or 0) + change))
+      append(written, fields[i], integer(math.max(0, tonumber(counts[i] or 0) + change)))
     end
   end
   if #written > 0 then

@@ -58,19 +58,19 @@ func (r *Repairer) activation(ctx context.Context, a *activations.Record, job *j
 	case !job.Run.State.Terminal(), job.Run.At > now-repairGraceMS:
 		return nil
 	}
-	found, err := r.jobs.Load(ctx, a.Tenant, []string{a.JobID}, jobstore.DetailFields...)
+	found, err := r.jobs.FindWith(ctx, a.Tenant, a.JobID, jobstore.DetailFields...)
 	findings.Reads++
-	if err != nil || found[0] == nil || !found[0].Run.State.Terminal() {
+	if err != nil || found == nil || !found.Run.State.Terminal() {
 		return err
 	}
-	ended, _, err := r.owner.EndActivation(ctx, a.Tenant, a.ActivationID, found[0])
+	ended, _, err := r.owner.EndActivation(ctx, a.Tenant, a.ActivationID, found)
 	findings.Reads += 2
 	if err != nil || !ended {
 		return err
 	}
-	q := found[0].Queue(a.Tenant)
-	findings.addRepair(KindUnfinished, q, a.ActivationID, "its job "+a.JobID+" is "+string(found[0].Run.State))
-	return r.owner.SendOutcome(ctx, a.Tenant, found[0])
+	q := found.Queue(a.Tenant)
+	findings.addRepair(KindUnfinished, q, a.ActivationID, "its job "+a.JobID+" is "+string(found.Run.State))
+	return r.owner.SendOutcome(ctx, a.Tenant, found)
 }
 
 // jobless ends an activation whose job does not exist.

@@ -154,12 +154,11 @@ func (r *Repairer) job(ctx context.Context, p *indexedJob, now int64, findings *
 	if !lost && !unlisted && !waits {
 		return nil
 	}
-	found, err := r.jobs.Load(ctx, p.queue.Tenant, []string{p.ID})
+	job, err := r.jobs.FindWith(ctx, p.queue.Tenant, p.ID)
 	findings.Reads++
-	if err != nil || found[0] == nil || found[0].Spec.CreatedAtMS > now-repairGraceMS {
+	if err != nil || job == nil || job.Spec.CreatedAtMS > now-repairGraceMS {
 		return err // the call that makes it may be under way
 	}
-	job := found[0]
 	if unlisted && !job.Run.State.Terminal() {
 		q := job.Queue(p.queue.Tenant)
 		findings.Reads++

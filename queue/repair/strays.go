@@ -120,12 +120,12 @@ func (r *Repairer) straysIn(ctx context.Context, q jobstore.Queue, set api.JobSt
 
 // enter adds a job to the index where it belongs, before its entry elsewhere is removed.
 func (r *Repairer) enter(ctx context.Context, q jobstore.Queue, id string, findings *Findings) error {
-	found, err := r.jobs.Load(ctx, q.Tenant, []string{id})
+	found, err := r.jobs.FindWith(ctx, q.Tenant, id)
 	findings.Reads += 2
-	if err != nil || found[0] == nil {
+	if err != nil || found == nil {
 		return err
 	}
-	_, err = r.jobs.Reindex(ctx, q.Tenant, found[0])
+	_, err = r.jobs.Reindex(ctx, q.Tenant, found)
 	return err
 }
 

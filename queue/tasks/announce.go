@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage/statestore/kvrocks"
 )
 
 // announcementID returns the id of the job that announces a task for the nth time after its
@@ -17,10 +18,9 @@ func announcementID(r *record, updatedAtMS, n int64) string {
 		strconv.FormatInt(r.CreatedAtMS, 10), strconv.FormatInt(updatedAtMS, 10), strconv.FormatInt(n, 10))
 }
 
-// announce creates the job that a pending task's record names, unless it exists. The payload of
-// the job is an api.TaskAnnouncement, whose reason says if it is the first one. Error:
-// CodeQueueDraining.
-func (t *Tasks) announce(ctx context.Context, r *record) error {
+// announcement returns the job that announces a pending task. Its payload is an
+// api.TaskAnnouncement, whose reason says if it is the first one.
+func announcement(r *record) (*api.JobSpec, error) {
 	reason := api.TaskCreated
 	if r.Republished > 0 {
 		reason = api.TaskRepublished
@@ -29,9 +29,30 @@ func (t *Tasks) announce(ctx context.Context, r *record) error {
 		TaskType: r.TaskType, TaskID: r.TaskID, ParamsRef: r.ParamsRef, Payload: r.Payload, Reason: reason,
 	})
 	if err != nil {
-		return fmt.Errorf("encode a task's announcement: %w", err)
+		return nil, fmt.Errorf("encode a task's announcement: %w", err)
 	}
-	return t.broker.EnqueueOnce(ctx, r.tenant, r.JobID, &api.JobSpec{Namespace: r.Namespace, Queue: r.Queue, Payload: payload})
+	return &api.JobSpec{Namespace: r.Namespace, Queue: r.Queue, Payload: payload}, nil
+}
+
+// announce creates the job that a pending task's record names, unless it exists. Error:
+// CodeQueueDraining.
+func (t *Tasks) announce(ctx context.Context, r *record, quotasTaken bool) error {
+	spec, err := announcement(r)
+	if err != nil {
+		return err
+	}
+	return t.broker.EnqueueOnce(ctx, r.tenant, r.JobID, spec, quotasTaken)
+}
+
+// admit takes the quotas of a new task: of its announcement, its record and the events that it has
+// at least. Errors: CodeTenantQuota, CodeTenantRate.
+func (t *Tasks) admit(ctx context.Context, r *record, created kvrocks.Event) error {
+	spec, err := announcement(r)
+	if err != nil {
+		return err
+	}
+	const events = 3 // creation, claim and end
+	return t.broker.Admit(ctx, r.tenant, spec, len(r.Payload)+len(r.ParamsRef)+events*len(created.Body))
 }
 
 // enter adds the tenant to those whose tasks are swept. It must precede the tenant's first task:

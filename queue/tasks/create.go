@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/quota"
+	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/statestore"
 )
 
@@ -12,8 +14,9 @@ import (
 // existed already with the same content: the call can be repeated. The record is written first
 // and the job second; a crash in between, or a queue that begins to drain, leaves a pending task
 // that the sweeper announces. A repeat announces the task again if it still is pending: the id
-// of the job is stored in the record, so the job is made once. Errors: CodeTaskExists (with other
-// content), CodeQueueDraining, CodeQueueReserved, CodeBodyLimit, CodeInvalid….
+// of the job is stored in the record, so the job is made once. The quotas of both are taken before.
+// Errors: CodeTaskExists (with other content), CodeQueueDraining, CodeQueueReserved, CodeTenantQuota,
+// CodeTenantRate, CodeBodyLimit, CodeInvalid….
 func (t *Tasks) Create(ctx context.Context, tenant, taskType, id string, made api.NewTask) (task *api.Task, created bool, err error) {
 	if err := validate(tenant, taskType, id); err != nil {
 		return nil, false, err
@@ -31,7 +34,7 @@ func (t *Tasks) Create(ctx context.Context, tenant, taskType, id string, made ap
 		return nil, false, err
 	}
 	if r.State == api.TaskPending && r.Republished == 0 {
-		if err := t.announce(ctx, r); err != nil && api.ErrorCode(err) != api.CodeQueueDraining {
+		if err := t.announce(ctx, r, true); err != nil && api.ErrorCode(err) != api.CodeQueueDraining {
 			return nil, false, err
 		}
 	}
@@ -78,10 +81,17 @@ func (t *Tasks) insert(ctx context.Context, r *record) (*record, bool, error) {
 			return nil, false, err
 		}
 		e, err := t.event(r)
+		if err == nil {
+			err = t.admit(ctx, r, e)
+		}
 		if err != nil {
 			return nil, false, err
 		}
-		done, err := t.states.CompareAndPublish(ctx, t.key(r), statestore.Fields{fieldState: nil}, r.fields(), e)
+		done := false
+		err = t.store.Taking(ctx, r.tenant, func() (err error) {
+			done, err = t.states.CompareAndPublish(ctx, t.key(r), statestore.Fields{fieldState: nil}, r.fields(), e)
+			return err
+		}, storage.One(quota.Tasks))
 		if err != nil {
 			return nil, false, fmt.Errorf("create a task: %w", err)
 		}

@@ -45,12 +45,16 @@ func (t *Tasks) event(r *record) (kvrocks.Event, error) {
 
 // publish writes after in place of r, with an event in the same step, and reports whether r
 // was as expected. A report of the same step, by which a worker shows that it is alive, has no
-// event.
+// event. The bytes of the event of a step count: a task has any number of steps. The quotas of the
+// other events were taken when the task was created. Error: CodeTenantRate.
 func (t *Tasks) publish(ctx context.Context, r, after *record) (bool, error) {
 	if after.State == r.State && after.CurrentStep == r.CurrentStep && after.StepCount == r.StepCount {
 		return t.states.CompareAndSet(ctx, t.key(r), r.version(), r.changes(after))
 	}
 	e, err := t.event(after)
+	if err == nil && after.State == api.TaskRunning && t.store.Quotas() != nil {
+		err = t.store.Quotas().Enqueue(ctx, r.tenant, 0, int64(len(e.Body)))
+	}
 	if err != nil {
 		return false, err
 	}

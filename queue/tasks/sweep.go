@@ -19,7 +19,7 @@ type Swept struct {
 	Republished int // returned to pending and announced again
 	Failed      int // ended: they had been republished too often
 	Waiting     int // left alone: their announcement still waits in its queue
-	Refused     int // left for the next sweep: their queue is draining
+	Refused     int // left for the next sweep: their queue is draining, or their tenant is at a quota
 }
 
 // Add adds the counts of another sweep.
@@ -32,7 +32,10 @@ func (s *Swept) Add(other Swept) {
 	s.Refused += other.Refused
 }
 
-func (s *Swept) repairs() int { return s.Announced + s.Republished + s.Failed }
+// checked returns the number of stuck tasks that were looked at.
+func (s *Swept) checked() int {
+	return s.Announced + s.Republished + s.Failed + s.Waiting + s.Refused
+}
 
 // sweep is one call of Sweep.
 type sweep struct {
@@ -46,24 +49,29 @@ type sweep struct {
 // sweepPage bounds the stuck records that a sweep holds in memory.
 const sweepPage = 500
 
+// sweepReads bounds the records that a sweep reads, as a multiple of its limit. A tenant may have a
+// million tasks, with payloads, and its sweep delays those of the others.
+const sweepReads = 10
+
 // Sweep repairs the tasks of a tenant whose workers have not reported in time at now, a Unix
 // time in milliseconds. It returns them to pending and announces them again; after
 // api.MaxTaskRepublishes times it fails them.
-// It ends after limit repairs. Any number of sweeps may run at once: each repair is made by one
-// of them. An error in one task does not keep Sweep from the others, unless the store does not
-// answer.
+// It ends after limit stuck tasks, or sweepReads times as many records; the next sweep of this
+// process continues there. Any number of sweeps may run at once: each repair is made by one of them.
+// An error in one task does not keep Sweep from the others, unless the store does not answer.
 func (t *Tasks) Sweep(ctx context.Context, tenant string, now int64, limit int) (Swept, error) {
 	s := &sweep{Tasks: t, now: now, limit: limit, draining: map[string]bool{}}
 	var failed error
-	for from, more := (position{}), true; more; {
-		var stuck []*record
-		var err error
-		stuck, from, more, err = s.page(ctx, tenant, from)
+	from, _ := t.swept.GetIfPresent(tenant)
+	for more := true; more; {
+		stuck, next, further, err := s.page(ctx, tenant, from)
 		failed = cmp.Or(failed, err)
 		for _, r := range stuck {
-			if s.done.repairs() >= limit {
+			if s.done.checked() >= limit {
+				t.swept.Set(tenant, from)
 				return s.done, failed
 			}
+			at := positionOf(r)
 			err := s.repair(ctx, r)
 			switch {
 			case err == nil:
@@ -72,10 +80,20 @@ func (t *Tasks) Sweep(ctx context.Context, tenant string, now int64, limit int) 
 			default:
 				failed = cmp.Or(failed, err)
 			}
+			from = at
+		}
+		from, more = next, further
+		if more && s.readsAll() {
+			t.swept.Set(tenant, from)
+			return s.done, failed
 		}
 	}
+	t.swept.Invalidate(tenant)
 	return s.done, failed
 }
+
+// readsAll reports whether the sweep has read as many records as it may.
+func (s *sweep) readsAll() bool { return s.done.Read >= sweepReads*s.limit }
 
 // page collects a page of the stuck tasks behind from before any is repaired: a repair moves
 // its task to the end of the order in which they are read.
@@ -85,7 +103,7 @@ func (s *sweep) page(ctx context.Context, tenant string, from position) (stuck [
 			err = cmp.Or(err, bad)
 			continue
 		}
-		if len(stuck) == sweepPage {
+		if len(stuck) == sweepPage || s.readsAll() {
 			return stuck, from, true, err
 		}
 		s.done.Read++
@@ -142,11 +160,13 @@ func (s *sweep) announceNow(ctx context.Context, r *record) error {
 func (s *sweep) offer(ctx context.Context, r *record) (bool, error) {
 	name := r.Namespace + "/" + r.Queue
 	if !s.draining[name] {
-		err := s.announce(ctx, r)
-		if api.ErrorCode(err) != api.CodeQueueDraining {
+		switch err := s.announce(ctx, r, false); api.ErrorCode(err) {
+		case api.CodeQueueDraining:
+			s.draining[name] = true
+		case api.CodeTenantQuota, api.CodeTenantRate: // a later sweep tries again
+		default:
 			return err == nil, err
 		}
-		s.draining[name] = true
 	}
 	s.done.Refused++
 	return false, nil

@@ -231,6 +231,36 @@ func TestRepairsAreBounded(t *testing.T) {
 	})
 }
 
+// Tasks whose announcements wait, and tasks that are not stuck, take no more of a round than repairs:
+// the next sweep continues behind them.
+func TestSweepsAreBoundedByWhatTheyRead(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		create := func(n int, task api.NewTask) string {
+			id := fmt.Sprint("t", n)
+			if _, _, err := f.Create(t.Context(), f.tenant, kind, id, task); err != nil {
+				t.Fatalf("Create: %v", err)
+			}
+			f.clock.advance(time.Millisecond)
+			return id
+		}
+		for n := range 25 {
+			id := create(n, api.NewTask{TimeoutMS: api.MaxTaskTimeoutMS})
+			must[*api.Task](t)(f.Claim(t.Context(), f.tenant, kind, id, api.TaskClaim{Worker: "w1"}))
+		}
+		f.clock.advance(time.Millisecond)
+		for n := range 5 {
+			create(100+n, api.NewTask{})
+		}
+		f.clock.advance(stuckTime)
+		for i, want := range []tasks.Swept{{Read: 10}, {Read: 10}, {Read: 10, Waiting: 1}, {Read: 4, Waiting: 1}} {
+			if swept := must[tasks.Swept](t)(f.Sweep(t.Context(), f.tenant, f.clock.ms.Load(), 1)); swept != want {
+				t.Errorf("sweep %d: got %+v, want %+v", i, swept, want)
+			}
+		}
+	})
+}
+
 // commands are the names of those that calls under its context send. What the broker
 // sends by itself meanwhile, such as the notice of a job made before, is not among them.
 type commands struct {

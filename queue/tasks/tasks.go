@@ -53,6 +53,7 @@ type Tasks struct {
 	tenants *storage.Tenants
 	log     *zap.Logger
 	known   *otter.Cache[string, struct{}] // tenants that this process has entered; see enter
+	swept   *otter.Cache[string, position] // where the sweeps of tenants continue that ended early
 }
 
 // knownTenants bounds the tenants that a process remembers.
@@ -70,8 +71,12 @@ func New(store *storage.Store, broker *queue.Broker, cfg Config) (*Tasks, error)
 	if err != nil {
 		return nil, fmt.Errorf("tasks: %w", err)
 	}
+	swept, err := otter.New(&otter.Options[string, position]{MaximumSize: knownTenants})
+	if err != nil {
+		return nil, fmt.Errorf("tasks: %w", err)
+	}
 	return &Tasks{
-		store: store, states: store.TaskStates(), broker: broker, tenants: storage.NewTenants(store), log: cfg.Logger, known: known,
+		store: store, states: store.TaskStates(), broker: broker, tenants: storage.NewTenants(store), log: cfg.Logger, known: known, swept: swept,
 	}, nil
 }
 

@@ -32,7 +32,7 @@ func (t *Tasks) Claim(ctx context.Context, tenant, taskType, id string, c api.Ta
 
 // Step reports the step that the worker of a task has reached, and extends the task's timeout.
 // Steps must not decrease; the same step again is the heartbeat of a long one. Errors:
-// CodeTaskState, CodeTaskNotFound, CodeInvalid….
+// CodeTaskState, CodeTaskNotFound, CodeTenantRate, CodeInvalid….
 func (t *Tasks) Step(ctx context.Context, tenant, taskType, id string, s api.TaskStep) (*api.Task, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err

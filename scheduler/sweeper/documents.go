@@ -12,7 +12,7 @@ import (
 
 // The kinds of repairs of documents, as metrics name them.
 const (
-	repairDocumentUse    = "document_use"    // the counts of a namespace were higher than what it holds
+	repairDocumentUse    = "document_use"    // the counts of a namespace differed from what it holds
 	repairDocumentTenant = "document_tenant" // the counts of a tenant were
 	repairDocumentIndex  = "document_index"  // the index of a namespace named documents that do not exist
 )
@@ -33,8 +33,9 @@ const (
 //	walk → expire, until none is due → list an install → recount its namespaces, a page each
 //	     → list the next install → … → recountTenant → walk
 //
-// Counts can be too high after a crash, never too low. A recount is spread over passes: the
-// store remembers the key that it has reached, so any replica continues it.
+// Counts can be too high after a crash, never too low, but for schemas of an earlier release. A
+// recount is spread over passes: the store remembers the key that it has reached, so any replica
+// continues it.
 type documentWalker struct {
 	s         *Sweeper
 	documents *documents.Repository
@@ -145,6 +146,9 @@ func (w *documentWalker) recountTenant(ctx context.Context, total *Counts) (chun
 func (w *documentWalker) drifted(total *Counts, kind string, path storage.DocumentPath, drift documents.Count, reason string) bool {
 	if drift == (documents.Count{}) {
 		return false
+	}
+	if drift.Bytes < 0 {
+		reason = "its schema was not counted"
 	}
 	w.repaired(total, kind, path, fmt.Sprintf("%d records, %d bytes", drift.Records, drift.Bytes), reason)
 	return true

@@ -2,12 +2,14 @@
 // maintenance would find it. It has no leader: any number of replicas may run sweepers over
 // one store, and each repair is made by one of them.
 //
-// A Sweeper follows three routes, each with a walker that remembers how far it has come:
+// A Sweeper follows five routes, each with a walker that remembers how far it has come:
 //
 //	places     tenants.go      tenants, namespaces, functions, with a visitor for each kind of
 //	                           record: queues.go, schedules.go, activations.go
 //	documents  documents.go    documents that have expired, and counts of usage
 //	jobs       jobs.go         the keys of all jobs and batches
+//	quotas     quotas.go       the amounts of quotas, and the indexes of cs.kv
+//	kv         quotas.go       values of cs.kv that an earlier release has written
 //
 // A step (RunOnce, once a second) spends about Config.Reads store commands: each route has its
 // share, and routes with more to do get the rest. A pass is one time over a whole route. After a
@@ -37,6 +39,7 @@ import (
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/activations"
 	"github.com/codesous/sous/storage/documents"
+	"github.com/codesous/sous/storage/kvstore"
 )
 
 // Config adjusts a Sweeper. A zero value means the default.
@@ -46,7 +49,7 @@ type Config struct {
 	// Reads bounds the commands of the store that one step may cost. Default: 500.
 	Reads int
 	// IdleInterval is the shortest time for each read after a whole pass has found nothing,
-	// until something is found or the store fails. Default: 600 ms.
+	// until something is found or the store fails. Default: 430 ms.
 	IdleInterval time.Duration
 	// PassInterval is the shortest time from the start of one pass to the start of the next,
 	// which keeps a sweeper of a small store quiet. Default: 5 s.
@@ -61,7 +64,7 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	c.Interval = cmp.Or(c.Interval, time.Second)
 	c.Reads = cmp.Or(c.Reads, 500)
-	c.IdleInterval = cmp.Or(c.IdleInterval, 600*time.Millisecond)
+	c.IdleInterval = cmp.Or(c.IdleInterval, 430*time.Millisecond)
 	c.PassInterval = cmp.Or(c.PassInterval, 5*time.Second)
 	return c, nil
 }
@@ -77,7 +80,8 @@ type Counts struct {
 }
 
 // Sweeper goes over the whole store again and again, a bounded number of reads a step, on
-// three routes: all tenants with their namespaces and functions, all documents, and all jobs.
+// five routes: all tenants with their namespaces and functions, all documents, all jobs, the quotas
+// of all tenants, and all values of cs.kv.
 // A route on which a whole pass found nothing is followed slowly. It is not safe for concurrent
 // use. Its positions are in memory only, so a new process begins its passes at the start.
 type Sweeper struct {
@@ -111,6 +115,8 @@ func New(store *storage.Store, broker *queue.Broker, cfg Config, logger *zap.Log
 		{name: "places", share: 3, walker: s.tenantWalker(tenants, broker, repairer, ticker)},
 		{name: "documents", share: 1, walker: &documentWalker{s: s, documents: documents.NewRepository(store), tenants: tenants}},
 		{name: "jobs", share: 1, walker: &jobWalker{s: s, repairer: repairer}},
+		{name: "quotas", share: 1, walker: s.quotaWalker(tenants)},
+		{name: "kv", share: 1, walker: &kvWalker{kvstore.NewAdoption(store)}},
 	}
 	return s, nil
 }
@@ -119,7 +125,7 @@ func New(store *storage.Store, broker *queue.Broker, cfg Config, logger *zap.Log
 func (s *Sweeper) tenantWalker(tenants *storage.Tenants, broker *queue.Broker, repairer *repair.Repairer, ticker *scheduler.Ticker) *tenantWalker {
 	schedules := &scheduleVisitor{s: s, ticker: ticker, schedules: storage.NewSchedules(s.store), broker: broker}
 	return &tenantWalker{
-		tenants:     tenants,
+		places:      tenants.Walk,
 		ofTenant:    []visitor{&queueVisitor{s, repairer}, schedules},
 		ofNamespace: []visitor{schedules},
 		ofFunction:  []visitor{&activationVisitor{s, activations.New(s.store), repairer}},
@@ -159,8 +165,8 @@ func (s *Sweeper) Run(ctx context.Context) {
 // others. When the store fails, no route is idle any more: the store may have lost its last
 // writes. RunOnce returns what it did and the first error, and is not safe for concurrent use.
 //
-// With the default of 500 reads and three busy routes, places may spend 301 reads, documents
-// and jobs 101 each. If documents end their pass after 20 reads, places and
+// With the default of 500 reads and five busy routes, places may spend 215 reads, and the others 72
+// each. If documents end their pass after 20 reads, places and
 // then jobs continue with the rest of the 500.
 func (s *Sweeper) RunOnce(ctx context.Context, now time.Time) (total Counts, err error) {
 	shares := 0

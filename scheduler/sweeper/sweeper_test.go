@@ -165,12 +165,12 @@ func TestSweeperRestsBetweenLaps(t *testing.T) {
 	s := storagetest.Open(t, storage.Config{URL: server.URL})
 	now := time.Now()
 	fill(t, s, storagetest.Tenant(t), 3, 0, now)
-	sw := sweeperOn(t, s, sweeper.Config{PassInterval: 5 * time.Second, IdleInterval: 1200 * time.Millisecond})
+	sw := sweeperOn(t, s, sweeper.Config{PassInterval: 5 * time.Second, IdleInterval: 2 * time.Second * 3 / 7})
 	visited := func(after time.Duration) (int, error) {
 		counts, err := sw.RunOnce(t.Context(), now.Add(after))
 		return counts.Functions, err
 	}
-	// A read takes 2 s of this route's time, and a function three of them, one to come
+	// A read takes 2 s of the time of this route, which has 3 of 7 shares, and a function three of them, one to come
 	// to it, and one for each of the tenant, its queues and schedules, and the namespace
 	// and its schedules.
 	at := map[time.Duration]int{

@@ -20,8 +20,9 @@ import (
 type TaskConfig struct {
 	// Interval is the time between two rounds. Default: api.TaskSweepIntervalMS.
 	Interval time.Duration
-	// Repairs bounds the repairs of one tenant in one round, so that a tenant with many stuck
-	// tasks does not delay the others. The rest are repaired in the next. Default: 1,000.
+	// Repairs bounds the stuck tasks of one tenant that one round examines, and with them the
+	// tasks that it reads, so that a tenant with many tasks does not delay the others. The next
+	// rounds continue. Default: 1,000.
 	Repairs int
 	// Metrics exports the sweeper's metrics. Default: they are not exported.
 	Metrics prometheus.Registerer

@@ -3,6 +3,7 @@ package sweeper
 import (
 	"context"
 	"fmt"
+	"iter"
 	"time"
 
 	"github.com/codesous/sous/storage"
@@ -22,8 +23,9 @@ const walkReads = 1
 // each, one after the other. An error does not end the walk, unless the store fails or the
 // tenants cannot be read: it then begins again at the first tenant.
 type tenantWalker struct {
-	tenants                           *storage.Tenants
+	places                            func(context.Context) iter.Seq2[storage.FunctionPath, error]
 	ofTenant, ofNamespace, ofFunction []visitor
+	uncounted                         bool // its places are not in Counts
 
 	cursor cursor[storage.FunctionPath]
 	at     storage.FunctionPath // the function that is visited; a namespace or a tenant where the rest is ""
@@ -51,20 +53,25 @@ func (w *tenantWalker) chunk(ctx context.Context, now time.Time, reads int, tota
 // walk moves to the next tenant, namespace or function. The iterator returns a tenant before its
 // namespaces, and a namespace before its functions.
 func (w *tenantWalker) walk(ctx context.Context, total *Counts) (chunk, error) {
-	at, more, err := w.cursor.next(ctx, w.tenants.Walk)
+	at, more, err := w.cursor.next(ctx, w.places)
 	switch {
 	case err != nil:
 		return chunk{reads: walkReads, end: true}, fmt.Errorf("walk tenants: %w", err)
 	case !more:
 		return chunk{reads: walkReads, end: true}, nil
 	case at.Namespace == "":
-		total.Tenants++
 		w.left = w.ofTenant
 	case at.Function == "":
 		w.left = w.ofNamespace
 	default:
-		total.Functions++
 		w.left = w.ofFunction
+	}
+	switch {
+	case w.uncounted:
+	case at.Namespace == "":
+		total.Tenants++
+	case at.Function != "":
+		total.Functions++
 	}
 	w.at = at
 	return chunk{reads: walkReads}, nil

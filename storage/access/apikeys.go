@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/quota"
 	"github.com/codesous/sous/storage"
 )
 
@@ -49,6 +50,11 @@ func (r *APIKeys) Create(ctx context.Context, k api.Key, digest string) error {
 	if err := r.checkLimit(ctx, k); err != nil {
 		return err
 	}
+	return r.s.Taking(ctx, k.Tenant, func() error { return r.create(ctx, k, digest) }, storage.One(quota.Keys))
+}
+
+// create is Create after the limits were checked.
+func (r *APIKeys) create(ctx context.Context, k api.Key, digest string) error {
 	roles, err := storage.Encode(k.Roles)
 	if err != nil {
 		return err
@@ -149,7 +155,11 @@ func (r *APIKeys) Revoke(ctx context.Context, tenant, id string) error {
 	if err := r.s.PublishChange(ctx, storage.Change{Kind: storage.ChangeKey, Tenant: tenant, KeyID: id}); err != nil {
 		return err
 	}
-	return storage.Failure(ctx, "revoke key", r.s.Client().SRem(ctx, r.s.Keys().APIKeySet(tenant), m.String()).Err())
+	if err := r.s.Client().SRem(ctx, r.s.Keys().APIKeySet(tenant), m.String()).Err(); err != nil {
+		return storage.Failure(ctx, "revoke key", err)
+	}
+	r.s.Returned(ctx, tenant, storage.One(quota.Keys))
+	return nil
 }
 
 // Any reports whether any tenant has a key that was not revoked. It counts entries of the

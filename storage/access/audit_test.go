@@ -47,6 +47,10 @@ func TestAudit(t *testing.T) {
 			e := api.AuditEvent{
 				AtMS: int64(1000 + i), Sub: fmt.Sprintf("key_%d", i%2), Action: fmt.Sprintf("cs:function:%d", i%5), Method: "POST",
 				Path: "/v1/tenants/" + tenant, Made: "it", Status: 403, Code: api.CodeAuthzDenied, RequestID: fmt.Sprintf("req_%d", i),
+				Refused: true,
+			}
+			if i%3 == 0 {
+				e.Status, e.Code, e.Refused = 200, "", false
 			}
 			if err := audit.Append(ctx, tenant, e); err != nil {
 				t.Fatalf("audit.Append: %v", err)
@@ -62,14 +66,17 @@ func TestAudit(t *testing.T) {
 			}
 		}
 		for name, f := range map[string]access.AuditFilter{
-			"action": {Tenant: tenant, Action: "cs:function:3", Limit: 1},
-			"sub":    {Tenant: tenant, Sub: "key_1", Limit: 2},
-			"both":   {Tenant: tenant, Sub: "key_1", Action: "cs:function:2"},
-			"none":   {Tenant: tenant, Action: "cs:function:none"},
+			"action":  {Tenant: tenant, Action: "cs:function:3", Limit: 1},
+			"sub":     {Tenant: tenant, Sub: "key_1", Limit: 2},
+			"both":    {Tenant: tenant, Sub: "key_1", Action: "cs:function:2"},
+			"none":    {Tenant: tenant, Action: "cs:function:none"},
+			"refused": {Tenant: tenant, Refused: new(true), Limit: 2},
+			"changes": {Tenant: tenant, Refused: new(false), Limit: 1},
+			"all":     {Tenant: tenant, Sub: "key_1", Refused: new(true)},
 		} {
 			var filtered []api.AuditEvent
 			for _, e := range want {
-				if (f.Action == "" || e.Action == f.Action) && (f.Sub == "" || e.Sub == f.Sub) {
+				if (f.Action == "" || e.Action == f.Action) && (f.Sub == "" || e.Sub == f.Sub) && (f.Refused == nil || e.Refused == *f.Refused) {
 					filtered = append(filtered, e)
 				}
 			}
@@ -81,7 +88,7 @@ func TestAudit(t *testing.T) {
 		if got, _ := auditPages(t, s, access.AuditFilter{Tenant: storagetest.Tenant(t)}); len(got) != 0 {
 			t.Errorf("audit of another tenant: got %+v, want no events", got)
 		}
-		for _, bad := range []string{"x", "1", "1-", "-1", "1-x", "+", "(1-1", "1-1-1"} {
+		for _, bad := range []string{"x", "1", "1-", "-1", "1-x", "+", "(1-1", "1-1-1", "_", "+_", "1-1_", "1-1_x", "1-1_1-1_1-1"} {
 			if _, _, err := audit.List(ctx, access.AuditFilter{Tenant: tenant, Cursor: bad}); api.ErrorCode(err) != api.CodeValidationCursor {
 				t.Errorf("cursor %q: %v; want CodeValidationCursor", bad, err)
 			}
@@ -116,6 +123,62 @@ func TestAuditIsBounded(t *testing.T) {
 	got, pages := auditPages(t, s, access.AuditFilter{Tenant: tenant, Action: "rare"})
 	if len(got) != rare+more || pages != 5 {
 		t.Errorf("got %d events on %d pages, want %d on 5", len(got), pages, rare+more)
+	}
+}
+
+// TestRefusalsDisplaceNoChanges: they have a stream of their own, which is bounded as well.
+func TestRefusalsDisplaceNoChanges(t *testing.T) {
+	t.Parallel()
+	server := storagetest.Redis(t)
+	client := storeClient(t, server.URL)
+	s := storagetest.Open(t, storage.Config{URL: server.URL})
+	audit, tenant, ctx := access.NewAudit(s), storagetest.Tenant(t), t.Context()
+	if err := audit.Append(ctx, tenant, api.AuditEvent{AtMS: 1, Action: "change", Status: 200}); err != nil {
+		t.Fatalf("Audit.Append: %v", err)
+	}
+	pipe := client.Pipeline()
+	for i := range 10_200 {
+		pipe.Do(ctx, "XADD", "cs:refusals:"+tenant, "*", "at_ms", i, "action", "refused", "status", 403)
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		t.Fatalf("pipe.Exec: %v", err)
+	}
+	if err := audit.Append(ctx, tenant, api.AuditEvent{AtMS: 2, Action: "refused", Status: 403, Refused: true}); err != nil {
+		t.Fatalf("Audit.Append: %v", err)
+	}
+	if n, err := client.XLen(ctx, "cs:refusals:"+tenant).Result(); err != nil || n != 10_000 {
+		t.Errorf("got %d refusals kept and error %v, want 10000", n, err)
+	}
+	if got, _ := auditPages(t, s, access.AuditFilter{Tenant: tenant, Refused: new(false)}); len(got) != 1 || got[0].Action != "change" {
+		t.Errorf("got changes %+v, want the one that was made before the refusals", got)
+	}
+}
+
+// TestAuditIsKeptForATime: an older event is neither listed nor stored, once an event follows.
+func TestAuditIsKeptForATime(t *testing.T) {
+	t.Parallel()
+	server := storagetest.Redis(t)
+	client := storeClient(t, server.URL)
+	tenant, ctx := storagetest.Tenant(t), t.Context()
+	s := storagetest.Open(t, storage.Config{URL: server.URL, Audit: storage.Retention{Tenants: map[string]time.Duration{tenant: 48 * time.Hour}}})
+	now := s.NowMS()
+	for _, age := range []time.Duration{72 * time.Hour, 47 * time.Hour} {
+		id := fmt.Sprintf("%d-0", now-age.Milliseconds())
+		if err := client.Do(ctx, "XADD", "cs:audit:"+tenant, id, "at_ms", 1, "action", age.String(), "status", 200).Err(); err != nil {
+			t.Fatalf("XADD: %v", err)
+		}
+	}
+	if got, _ := auditPages(t, s, access.AuditFilter{Tenant: tenant}); len(got) != 1 || got[0].Action != "47h0m0s" {
+		t.Errorf("got events %+v, want the one of the last 48 hours", got)
+	}
+	if err := access.NewAudit(s).Append(ctx, tenant, api.AuditEvent{AtMS: now, Action: "new"}); err != nil {
+		t.Fatalf("Audit.Append: %v", err)
+	}
+	if n, err := client.XLen(ctx, "cs:audit:"+tenant).Result(); err != nil || n != 2 {
+		t.Errorf("got %d events stored and error %v, want 2", n, err)
+	}
+	if ttl, err := client.PTTL(ctx, "cs:audit:"+tenant).Result(); err != nil || ttl < 47*time.Hour || ttl > 48*time.Hour {
+		t.Errorf("got %v to the end of the stream and error %v, want 48h", ttl, err)
 	}
 }
 

@@ -61,6 +61,12 @@ type Record struct {
 	// RetentionMS is how long the ended record is kept, in milliseconds, as the version
 	// configures it; 0 means as long as the tenant's other records.
 	RetentionMS int64 `json:"retention_ms,omitempty"`
+	// MemoryMB is the memory limit of the version, for the metering of the process that runs
+	// it. It is not stored.
+	MemoryMB int `json:"-"`
+	// Short stores no more of the result than fits the record, and little of a long error. It is
+	// not stored.
+	Short bool `json:"-"`
 }
 
 // Start stores the record of an activation that begins, if its id is new, and adds it to
@@ -247,6 +253,15 @@ type encodedEnd struct {
 func encodeEnd(a *Record) (*encodedEnd, error) {
 	e := &encodedEnd{stored: *a}
 	result, truncated := TruncateResult(a.Result)
+	if a.Short && len(result) > api.MaxInlineResultBytes {
+		result, truncated = truncateResult(a.Result, api.MaxInlineResultBytes/8) // escapes may add six bytes to each
+	}
+	if a.Short && a.Error.Bytes() > api.MaxInlineResultBytes {
+		short := *a.Error
+		short.Message = api.TruncateText(short.Message, api.MaxInlineResultBytes/4)
+		short.Stack = api.TruncateText(short.Stack, api.MaxInlineResultBytes/4)
+		e.stored.Error = &short
+	}
 	e.result = result
 	e.stored.ResultTruncated = truncated
 	e.stored.Result, e.stored.ResultBytes = result, 0

@@ -85,6 +85,9 @@ func (a *Record) appendOutcome(b []byte) ([]byte, error) {
 		return nil, err
 	}
 	b = appendNumber(b, `,"memory_peak_bytes":`, a.MemoryPeakBytes)
+	if a.EgressBytes != 0 {
+		b = appendNumber(b, `,"egress_bytes":`, a.EgressBytes)
+	}
 	if a.StreamBytes != 0 {
 		b = appendNumber(b, `,"stream_bytes":`, a.StreamBytes)
 	}

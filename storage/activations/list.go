@@ -9,6 +9,16 @@ import (
 	"github.com/codesous/sous/storage"
 )
 
+// The bounds of a list in bytes: errors make a record as large as 80 KiB.
+const (
+	// firstRead bounds the records of the first command of a list, whose size is unknown.
+	firstRead = 32
+	// readBytes is about how many bytes each further command reads.
+	readBytes = 1 << 20
+	// listBytes is how many bytes of records a list reads until its page ends.
+	listBytes = 8 << 20
+)
+
 // Filter selects activations of a tenant. A zero field accepts all.
 type Filter struct {
 	Tenant    string
@@ -43,8 +53,8 @@ func parseIndexPlace(s string) (indexPlace, error) {
 }
 
 // List returns a page of activations, newest first, without results. It ends lost ones first.
-// The filter is applied while it scans, and the scan is limited: a page may be short and still
-// have a next cursor, which is "" at the end. CodeValidationCursor, CodeValidationName for more
+// The filter is applied while it scans, and the scan is limited in records and in bytes: a page may be
+// short and still have a next cursor, which is "" at the end. CodeValidationCursor, CodeValidationName for more
 // than MaxListed functions.
 func (r *Repository) List(ctx context.Context, f Filter) (items []api.Activation, next string, err error) {
 	limit := storage.PageLimit(f.Limit)
@@ -61,16 +71,19 @@ func (r *Repository) List(ctx context.Context, f Filter) (items []api.Activation
 		return nil, "", err
 	}
 	items = make([]api.Activation, 0, limit)
-	for budget := storage.ScanBudget; budget > 0; {
-		places, err := scan.next(ctx, min(budget, r.ahead(f, limit-len(items))))
+	window, bytes := firstRead, 0
+	for budget := storage.ScanBudget; budget > 0 && bytes < listBytes; {
+		places, err := scan.next(ctx, min(budget, window, r.ahead(f, limit-len(items))))
 		if err != nil {
 			return nil, "", err
 		}
 		budget -= len(places)
-		shown, err := r.shown(ctx, places, f)
+		shown, read, err := r.shown(ctx, places, f)
 		if err != nil {
 			return nil, "", err
 		}
+		bytes += read
+		window = max(1, readBytes*len(places)/max(1, read))
 		for i, a := range shown {
 			if a != nil {
 				items = append(items, *a)
@@ -99,8 +112,9 @@ func (r *Repository) ahead(f Filter, wanted int) int {
 }
 
 // shown returns the activations at places as a list shows them, nil for those that the filter
-// excludes and for those that have expired or whose start was interrupted.
-func (r *Repository) shown(ctx context.Context, places []indexPlace, f Filter) ([]*api.Activation, error) {
+// excludes and for those that have expired or whose start was interrupted, and how many bytes
+// it has read.
+func (r *Repository) shown(ctx context.Context, places []indexPlace, f Filter) (out []*api.Activation, read int, err error) {
 	wanted := make([]indexPlace, 0, len(places))
 	at := make([]int, 0, len(places))
 	for i, p := range places {
@@ -108,21 +122,21 @@ func (r *Repository) shown(ctx context.Context, places []indexPlace, f Filter) (
 			wanted, at = append(wanted, p), append(at, i)
 		}
 	}
-	records, err := r.readMany(ctx, f.Tenant, wanted)
+	records, read, err := r.readMany(ctx, f.Tenant, wanted)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	out := make([]*api.Activation, len(places))
+	out = make([]*api.Activation, len(places))
 	for i, a := range records {
 		if a == nil {
 			continue
 		}
 		out[at[i]], err = r.admit(ctx, a, f)
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 	}
-	return out, nil
+	return out, read, nil
 }
 
 // admit returns the record as a list shows it, nil if the filter excludes it. The filter
@@ -142,11 +156,11 @@ func (r *Repository) admit(ctx context.Context, a *Record, f Filter) (*api.Activ
 	return &a.Activation, nil
 }
 
-// readMany reads records, without results that have keys of their own. A missing record is
-// nil.
-func (r *Repository) readMany(ctx context.Context, tenant string, places []indexPlace) ([]*Record, error) {
+// readMany reads records, without results that have keys of their own, and returns their bytes. A
+// missing record is nil.
+func (r *Repository) readMany(ctx context.Context, tenant string, places []indexPlace) (records []*Record, read int, err error) {
 	if len(places) == 0 {
-		return nil, nil
+		return nil, 0, nil
 	}
 	keys := make([]string, len(places))
 	for i, p := range places {
@@ -154,18 +168,19 @@ func (r *Repository) readMany(ctx context.Context, tenant string, places []index
 	}
 	raws, err := r.s.GetMany(ctx, keys)
 	if err != nil {
-		return nil, storage.Failure(ctx, "read activations", err)
+		return nil, 0, storage.Failure(ctx, "read activations", err)
 	}
-	records := make([]*Record, len(raws))
+	records = make([]*Record, len(raws))
 	for i, raw := range raws {
 		if raw == "" {
 			continue
 		}
+		read += len(raw)
 		a, err := storage.Decode[Record](raw)
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 		records[i] = &a
 	}
-	return records, nil
+	return records, read, nil
 }

@@ -12,10 +12,15 @@ import (
 // split character. The quotes and escapes of the string come on top of that size, so the
 // stored form can be longer than the limit. truncated reports the second case.
 func TruncateResult(result json.RawMessage) (stored json.RawMessage, truncated bool) {
-	if len(result) <= api.MaxStoredResultBytes {
+	return truncateResult(result, api.MaxStoredResultBytes)
+}
+
+// truncateResult is TruncateResult with another limit.
+func truncateResult(result json.RawMessage, limit int) (stored json.RawMessage, truncated bool) {
+	if len(result) <= limit {
 		return result, false
 	}
-	end := api.MaxStoredResultBytes
+	end := limit
 	for end > 0 && !utf8.RuneStart(result[end]) {
 		end--
 	}

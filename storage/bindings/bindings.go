@@ -5,9 +5,11 @@ import (
 	"errors"
 	"slices"
 
+	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/quota"
 	"github.com/codesous/sous/storage"
 )
 
@@ -23,6 +25,11 @@ type Record struct {
 	api.WorkerBinding
 	Principal api.Principal `json:"principal"`
 	Access    api.Access    `json:"access"`
+	// Write is the random name of the write that made the record, "" in records of earlier
+	// releases. The script that writes takes a record that equals the stored one for a repeat
+	// of the same write; of two callers that create equal bindings within a millisecond, one
+	// must be refused.
+	Write string `json:"write,omitempty"`
 }
 
 // Found is a binding with the names that locate it.
@@ -40,9 +47,17 @@ type Repository struct{ s *storage.Store }
 func New(s *storage.Store) *Repository { return &Repository{s} }
 
 // Create stores a new binding and sets its revision and times; nowMS is milliseconds since
-// 1970. A repeat of the same record succeeds. The namespace is registered before, so that All
-// finds the binding. CodeBindingExists, CodeBindingLimit.
+// 1970. The namespace is registered before, so that All finds the binding. CodeBindingExists,
+// also for an equal binding; CodeBindingLimit; CodeTenantQuota.
 func (r *Repository) Create(ctx context.Context, tenant, namespace string, b Record, nowMS int64) (api.WorkerBinding, error) {
+	path := storage.BindingPath{Tenant: tenant, Namespace: namespace, Name: b.Name}
+	// A tenant that has reached its limit receives this error for a binding that exists.
+	switch _, err := r.Get(ctx, path); {
+	case err == nil:
+		return api.WorkerBinding{}, exists(b.Name)
+	case api.ErrorCode(err) != api.CodeBindingNotFound:
+		return api.WorkerBinding{}, err
+	}
 	if err := storage.NewTenants(r.s).RegisterNamespace(ctx, tenant, namespace); err != nil {
 		return api.WorkerBinding{}, err
 	}
@@ -50,11 +65,15 @@ func (r *Repository) Create(ctx context.Context, tenant, namespace string, b Rec
 		return api.WorkerBinding{}, storage.Failure(ctx, "register worker binding", err)
 	}
 	b.Revision, b.CreatedAtMS, b.UpdatedAtMS = 1, nowMS, nowMS
-	err := r.put(ctx, storage.BindingPath{Tenant: tenant, Namespace: namespace, Name: b.Name}, "", &b)
+	err := r.s.Taking(ctx, tenant, func() error { return r.put(ctx, path, "", &b) }, storage.One(quota.Bindings))
 	if api.ErrorCode(err) == api.CodeStoreConflict {
-		err = api.Errorf(api.CodeBindingExists, "worker binding %q exists", b.Name)
+		err = exists(b.Name)
 	}
-	return b.WorkerBinding, r.notify(ctx, storage.BindingPath{Tenant: tenant, Namespace: namespace, Name: b.Name}, err)
+	return b.WorkerBinding, r.notify(ctx, path, err)
+}
+
+func exists(name string) error {
+	return api.Errorf(api.CodeBindingExists, "worker binding %q exists", name)
 }
 
 // notify publishes a change, if err is nil, and returns err.
@@ -107,8 +126,10 @@ func matches(b *Record, ifMatch *int64) error {
 	return nil
 }
 
-// put writes b if the stored record still is before, the text that was read, or "" for none.
+// put writes b, with a new name of the write, if the stored record still is before, the text
+// that was read, or "" for none. A lost reply is repeated by the store with the same name.
 func (r *Repository) put(ctx context.Context, path storage.BindingPath, before string, b *Record) error {
+	b.Write = uuid.NewString()
 	raw, err := storage.Encode(b)
 	if err != nil {
 		return err
@@ -147,7 +168,7 @@ func notFound(name string) error {
 // CodeBindingNotFound, also where it removes the remains of an interrupted Create or Delete;
 // CodePreconditionFailed. After CodeStoreUnavailable the binding may be deleted.
 func (r *Repository) Delete(ctx context.Context, path storage.BindingPath, ifMatch *int64) error {
-	return r.notify(ctx, path, storage.RetryConflicts(ctx, func() error {
+	err := storage.RetryConflicts(ctx, func() error {
 		b, raw, err := r.read(ctx, path)
 		switch code := api.ErrorCode(err); {
 		case code == api.CodeBindingNotFound && ifMatch == nil:
@@ -163,7 +184,11 @@ func (r *Repository) Delete(ctx context.Context, path storage.BindingPath, ifMat
 		_, err = r.s.ScriptOnce(ctx, scriptDelete,
 			[]string{k.Meta(), r.s.Keys().BindingIndex(path.Tenant, path.Namespace), k.Status()}, raw, path.Name)
 		return err
-	}))
+	})
+	if err == nil {
+		r.s.Returned(ctx, path.Tenant, storage.One(quota.Bindings))
+	}
+	return r.notify(ctx, path, err)
 }
 
 // List returns a page of a namespace's bindings by name, after the name after. next is ""

@@ -13,8 +13,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/quota"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/bindings"
+	"github.com/codesous/sous/storage/quotas"
+	"github.com/codesous/sous/storage/quotas/quotastest"
 	"github.com/codesous/sous/storage/storagetest"
 )
 
@@ -42,12 +45,14 @@ func TestBindings(t *testing.T) {
 			t.Fatalf("Create: got %+v and error %v, want revision 1 and the time 7", made, err)
 		}
 		storagetest.AwaitChange(t, heard, notice)
-		if _, err := r.Create(ctx, tenant, "default", storedBinding("pay"), 8); api.ErrorCode(err) != api.CodeBindingExists {
-			t.Errorf("again: %v; want CodeBindingExists", err)
+		for _, nowMS := range []int64{7, 8} { // also an equal one within the same millisecond
+			if _, err := r.Create(ctx, tenant, "default", storedBinding("pay"), nowMS); api.ErrorCode(err) != api.CodeBindingExists {
+				t.Errorf("Create again at %d = %v, want CodeBindingExists", nowMS, err)
+			}
 		}
 		got, err := r.Get(ctx, path)
 		want := storedBinding("pay")
-		want.Revision, want.CreatedAtMS, want.UpdatedAtMS = 1, 7, 7
+		want.Revision, want.CreatedAtMS, want.UpdatedAtMS, want.Write = 1, 7, 7, got.Write
 		if diff := cmp.Diff(&want, got); err != nil || diff != "" {
 			t.Errorf("Get: got error %v, difference (-want +got):\n%s", err, diff)
 		}
@@ -290,4 +295,52 @@ func TestPruneRemovesTheDead(t *testing.T) {
 	report("alive")
 	prune()
 	wantReplicas("alive")
+}
+
+// TestBindingsStopAtTheLimit: a tenant cannot have more bindings in all of its namespaces than its
+// limit. A deletion makes room, and the bindings are counted by their indexes.
+func TestBindingsStopAtTheLimit(t *testing.T) {
+	t.Parallel()
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
+		const limit = 3
+		ctx, r, tenant := t.Context(), bindings.New(s), storagetest.Tenant(t)
+		create := func(namespace string) error {
+			_, err := r.Create(ctx, tenant, namespace, storedBinding("pay"), 1)
+			return err
+		}
+		if err := create("old"); err != nil { // by a release without the quota
+			t.Fatalf("Create: %v", err)
+		}
+		quotastest.Limit(t, s, quota.TenantLimits{Bindings: limit})
+		if _, err := quotas.Count(ctx, s, tenant); err != nil {
+			t.Fatalf("Count: %v", err)
+		}
+		errs := storagetest.Concurrently(8, func(i int) error { return create(fmt.Sprint("ns-", i)) })
+		made := []string{"old"}
+		for i, err := range errs {
+			var e *api.Error
+			switch {
+			case err == nil:
+				made = append(made, fmt.Sprint("ns-", i))
+			case !errors.As(err, &e) || e.Code != api.CodeTenantQuota || e.Quota == nil || e.Quota.Unit != "bindings" || e.Quota.Limit != limit:
+				t.Errorf("Create: got error %v, want %s with the limit", err, api.CodeTenantQuota)
+			}
+		}
+		if len(made) != limit {
+			t.Fatalf("got bindings in %q, want %d", made, limit)
+		}
+		if err := create("old"); api.ErrorCode(err) != api.CodeBindingExists {
+			t.Errorf("Create of a binding that exists, at the limit: got error %v, want %s", err, api.CodeBindingExists)
+		}
+		if err := r.Delete(ctx, storage.BindingPath{Tenant: tenant, Namespace: made[1], Name: "pay"}, nil); err != nil {
+			t.Fatalf("Delete: %v", err)
+		}
+		used, err := quotas.Stored(ctx, s, tenant)
+		if err != nil || used[quota.Bindings] != limit-1 {
+			t.Errorf("use after a deletion: got %d and error %v, want %d", used[quota.Bindings], err, limit-1)
+		}
+		if err := create("another"); err != nil {
+			t.Errorf("Create after a deletion: got error %v, want none", err)
+		}
+	})
 }

@@ -29,7 +29,7 @@ func TestCountsOfReplicas(t *testing.T) {
 			if status == api.StatusError {
 				a.Error = &api.ActivationError{Type: "Error", Message: strings.Repeat("ä", api.MaxFailureMessageBytes)}
 			}
-			c.Ended(&a)
+			c.Ended(&a, 128)
 		}
 		for range 97 {
 			end(one, "mail", api.StatusSuccess, 0, 5)
@@ -90,7 +90,7 @@ func TestARecreatedFunctionHasNoCalls(t *testing.T) {
 		}
 		c := calls.NewCounter(t.Context(), s, zap.NewNop())
 		for _, ago := range []int64{0, time.Hour.Milliseconds() * 23} {
-			c.Ended(&api.Activation{ActivationID: "a", Tenant: f.Tenant, Namespace: "default", Function: "mail", Status: api.StatusTimeout, EndMS: now - ago})
+			c.Ended(&api.Activation{ActivationID: "a", Tenant: f.Tenant, Namespace: "default", Function: "mail", Status: api.StatusTimeout, EndMS: now - ago}, 128)
 		}
 		c.Close(t.Context())
 		if err := create(); err != nil { // after a lost answer
@@ -123,7 +123,7 @@ func TestCountsOnceWhenTheReplyIsLost(t *testing.T) {
 	s := storagetest.Open(t, storage.Config{URL: storagetest.Redis(t).URL, Hook: func(c redis.UniversalClient) { c.AddHook(network) }})
 	a := api.Activation{ActivationID: "a", Tenant: storagetest.Tenant(t), Namespace: "default", Function: "mail", Status: api.StatusSuccess, EndMS: s.NowMS()}
 	c := calls.NewCounter(t.Context(), s, zap.NewNop())
-	c.Ended(&a)
+	c.Ended(&a, 128)
 	network.Lose.Store(true)
 	c.Flush(t.Context())
 	if network.Lose.Load() {
@@ -145,7 +145,7 @@ func TestAFailedPipelineDropsItsOwnCounts(t *testing.T) {
 	var of []api.FunctionCalls
 	for i := range functions {
 		a := api.Activation{ActivationID: "a", Tenant: tenant, Namespace: "default", Function: fmt.Sprintf("f%d", i), Status: api.StatusSuccess, EndMS: s.NowMS()}
-		c.Ended(&a)
+		c.Ended(&a, 128)
 		of = append(of, called(a.Function))
 	}
 	refuser.refuse.Store(true)
@@ -171,7 +171,7 @@ func TestCloseDoesNotWaitForAStoreThatHangs(t *testing.T) {
 	a := api.Activation{ActivationID: "a", Tenant: storagetest.Tenant(t), Namespace: "default", Function: "mail", Status: api.StatusSuccess, EndMS: s.NowMS()}
 	life, end := context.WithCancel(t.Context())
 	c := calls.NewCounter(life, s, zap.NewNop())
-	c.Ended(&a)
+	c.Ended(&a, 128)
 	hangs.hang.Store(true)
 	flushed := make(chan struct{})
 	go func() { c.Flush(life); close(flushed) }()

@@ -52,6 +52,7 @@ type tally struct {
 	durations [buckets]int64
 	failures  int64
 	last      *api.FunctionFailure
+	used      used
 }
 
 // NewCounter returns a counter that writes to s until life ends.
@@ -59,8 +60,9 @@ func NewCounter(life context.Context, s *storage.Store, logger *zap.Logger) *Cou
 	return &Counter{s: s, logger: logger, life: life, open: map[place]*tally{}, writing: make(chan struct{}, 1)}
 }
 
-// Ended counts a call that ended. It does not wait for the store.
-func (c *Counter) Ended(a *api.Activation) {
+// Ended counts a call that ended, of a version with the given memory limit. It does not wait for
+// the store.
+func (c *Counter) Ended(a *api.Activation, memoryMB int) {
 	key := place{a.Tenant, a.Namespace, a.Function, a.EndMS / hourMS}
 	failure := failureOf(a)
 	c.mu.Lock()
@@ -77,6 +79,7 @@ func (c *Counter) Ended(a *api.Activation) {
 		}
 	}
 	t.durations[bucket(a.DurationMS)]++
+	t.used.add(a, memoryMB)
 	if failure != nil {
 		t.failures++
 		t.last = failure
@@ -155,6 +158,7 @@ func (c *Counter) add(ctx context.Context, pipe redis.Pipeliner, key place, t *t
 		increment(ctx, pipe, counts, fmt.Sprintf("%02d:%s", key.hour%hoursOfDay, failures), t.failures)
 	}
 	pipe.PExpire(ctx, counts, countsTTL)
+	t.write(ctx, pipe, keys.UsageDay(key.tenant, key.hour/hoursOfDay), key)
 	if t.last != nil {
 		if raw, err := storage.Encode(t.last); err == nil { // it has no value that cannot be encoded
 			pipe.Set(ctx, keys.FunctionFailure(key.tenant, key.namespace, key.function), raw, failureTTL)

@@ -20,7 +20,7 @@ func (d *harness) key(parts ...string) string {
 	return "cs:doc:" + tenant + ":" + strings.Join(parts, ":")
 }
 
-// truth counts the stored records of a namespace, and checks the invariants that hold after
+// truth counts the stored records of a namespace and the bytes of its schema, and checks the invariants that hold after
 // any interrupted call.
 func (d *harness) truth(what string, p storage.DocumentPath) (n documents.Count) {
 	d.t.Helper()
@@ -34,6 +34,11 @@ func (d *harness) truth(what string, p storage.DocumentPath) (n documents.Count)
 	if err != nil {
 		d.t.Fatalf("ZRange: %v", err)
 	}
+	schema, err := c.StrLen(ctx, in("schema")).Result()
+	if err != nil {
+		d.t.Fatalf("StrLen: %v", err)
+	}
+	n.Bytes = schema
 	listed := map[string]bool{}
 	for _, key := range index {
 		listed[key] = true

@@ -136,7 +136,26 @@ func documentOperations() map[string]documentOperation {
 			return err
 		}, atomic: false},
 		"schema": {prepare: func(*harness) {}, call: func(d *harness, on *documents.Repository) error {
-			_, err := on.SetSchema(d.t.Context(), d.path, []byte(`{}`))
+			_, err := on.SetSchema(d.t.Context(), d.path, []byte(`{}`), documents.Quota{}, d.now)
+			return err
+		}, atomic: false},
+		"schema, walked": {prepare: halfCounted, call: func(d *harness, on *documents.Repository) error {
+			_, err := on.SetSchema(d.t.Context(), d.path, []byte(`{"type":"string"}`), documents.Quota{}, d.now)
+			return err
+		}, atomic: false},
+		"shorter schema": {prepare: withSchema(halfCounted), call: func(d *harness, on *documents.Repository) error {
+			_, err := on.SetSchema(d.t.Context(), d.path, []byte(`{}`), documents.Quota{}, d.now)
+			return err
+		}, atomic: false},
+		"no more schema": {prepare: withSchema(halfCounted), call: func(d *harness, on *documents.Repository) error {
+			_, err := on.DeleteSchema(d.t.Context(), d.path)
+			return err
+		}, atomic: false},
+		"clear with a schema": {prepare: withSchema(some), call: func(d *harness, on *documents.Repository) error {
+			_, more, err := on.Clear(d.t.Context(), d.path, 1_000)
+			if err == nil && more {
+				err = errors.New("not cleared")
+			}
 			return err
 		}, atomic: false},
 		"recount": {prepare: drifted, call: func(d *harness, on *documents.Repository) error {
@@ -145,6 +164,16 @@ func documentOperations() map[string]documentOperation {
 		"recount tenant": {prepare: drifted, call: func(d *harness, on *documents.Repository) error {
 			return d.steps(func() (documents.Recount, error) { return on.RecountTenant(d.t.Context(), d.path.Tenant) })
 		}, atomic: false},
+	}
+}
+
+// withSchema adds a schema to a namespace.
+func withSchema(prepare func(d *harness)) func(d *harness) {
+	return func(d *harness) {
+		prepare(d)
+		if _, err := d.SetSchema(d.t.Context(), d.path, []byte(`{"type":"string"}`), documents.Quota{}, d.now); err != nil {
+			d.t.Fatalf("SetSchema: %v", err)
+		}
 	}
 }
 

@@ -28,7 +28,7 @@
 // The first two lines are its head. The fields have a fixed order, so that scripts read the
 // head by a pattern, replace it, and cut off the value behind the metadata, without decoding
 // JSON (lua/include/document_record.lua). bytes counts against the quotas: 7 of the key, 2 of
-// the metadata, and 7 of the value.
+// the metadata, and 7 of the value. The bytes of a schema count, too (lua/document_schema.lua).
 //
 // # Interrupted writes
 //

@@ -77,7 +77,9 @@ func TestTheFeedOfDocuments(t *testing.T) {
 	})
 }
 
-// TestTheFeedIsBounded keeps the last api.MaxDocumentChanges.
+// TestTheFeedIsBounded keeps the last api.MaxDocumentChanges of a namespace with many documents,
+// and fewer of one with few: the documents and namespaces of a tenant, which have quotas, bound all
+// of its feeds.
 func TestTheFeedIsBounded(t *testing.T) {
 	t.Parallel()
 	storagetest.Each(t, func(t *testing.T, s *storage.Store) {
@@ -92,7 +94,8 @@ func TestTheFeedIsBounded(t *testing.T) {
 				}
 			}
 		}
-		pipe.HSet(t.Context(), d.key(d.path.Install, "usage"), d.path.Namespace+":c", api.MaxDocumentChanges)
+		const many = api.MaxDocumentChanges/api.DocumentChangesEach + 1
+		pipe.HSet(t.Context(), d.key(d.path.Install, "usage"), d.path.Namespace+":c", api.MaxDocumentChanges, d.path.Namespace+":r", many)
 		if _, err := pipe.Exec(t.Context()); err != nil {
 			t.Fatalf("pipe.Exec: %v", err)
 		}
@@ -102,6 +105,15 @@ func TestTheFeedIsBounded(t *testing.T) {
 		}
 		if feed := d.changes(1, 1); !feed.Lost || feed.Changes[0].ID != 3 || feed.Latest != api.MaxDocumentChanges+2 {
 			t.Errorf("changes since 1: got %+v, want Lost, change 3 first, and latest %d", feed, api.MaxDocumentChanges+2)
+		}
+		for _, step := range []struct{ records, kept int64 }{{200, 202 * api.DocumentChangesEach}, {0, api.MinDocumentChanges}} {
+			if err := s.Client().HSet(t.Context(), d.key(d.path.Install, "usage"), d.path.Namespace+":r", step.records).Err(); err != nil {
+				t.Fatalf("HSet: %v", err)
+			}
+			d.mustWrite(put(fmt.Sprint("c", step.records), "1"), put(fmt.Sprint("d", step.records), "1"))
+			if n, err := s.Client().XLen(t.Context(), stream).Result(); err != nil || n != step.kept {
+				t.Errorf("XLEN of the feed of %d documents: got %d and error %v, want %d", step.records+2, n, err, step.kept)
+			}
 		}
 	})
 }

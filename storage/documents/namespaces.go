@@ -108,7 +108,7 @@ func remove(step func() (removed int, more bool, err error)) error {
 
 // SetSchema stores the JSON Schema of a namespace, which it creates if necessary. Later writes,
 // on every replica, must satisfy it; stored documents are not checked. CodeDocumentInvalid for
-// a schema that cannot be compiled.
+// a schema that cannot be compiled; CodeQuotaExceeded.
 func (s *Service) SetSchema(ctx context.Context, tenant, install, namespace string, raw []byte) error {
 	p, err := s.enter(tenant, install, namespace)
 	if err != nil {
@@ -121,7 +121,7 @@ func (s *Service) SetSchema(ctx context.Context, tenant, install, namespace stri
 	if err != nil {
 		return err
 	}
-	digest, err := s.store.SetSchema(ctx, p, raw)
+	digest, err := s.store.SetSchema(ctx, p, raw, s.quota, s.now())
 	if err != nil {
 		return Failure(err)
 	}

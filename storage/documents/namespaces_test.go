@@ -3,9 +3,11 @@ package documents_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -13,8 +15,11 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/quota"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/documents"
+	"github.com/codesous/sous/storage/quotas"
+	"github.com/codesous/sous/storage/quotas/quotastest"
 	"github.com/codesous/sous/storage/storagetest"
 )
 
@@ -28,7 +33,7 @@ func TestAnInstallHas32Namespaces(t *testing.T) {
 			mine := *d
 			mine.path.Namespace = fmt.Sprintf("ns-%02d", i)
 			if i%4 == 0 {
-				_, err := d.SetSchema(t.Context(), mine.path, []byte(`{}`))
+				_, err := d.SetSchema(t.Context(), mine.path, []byte(`{}`), documents.Quota{}, d.now)
 				return err
 			}
 			_, err := mine.write(put("a", "1"))
@@ -95,13 +100,13 @@ func TestNamespacesOfDocuments(t *testing.T) {
 	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
 		d := newHarness(t, s)
 		d.fill(250)
-		digest, err := d.SetSchema(t.Context(), storage.DocumentPath{Tenant: d.path.Tenant, Install: d.path.Install, Namespace: "bare"}, []byte(`{"type":"object"}`))
+		digest, err := d.SetSchema(t.Context(), storage.DocumentPath{Tenant: d.path.Tenant, Install: d.path.Install, Namespace: "bare"}, []byte(`{"type":"object"}`), documents.Quota{}, d.now)
 		if err != nil {
 			t.Fatalf("SetSchema: %v", err)
 		}
 		const size = int64(len(`key 0000000{}"value"`))
 		want := []documents.Namespace{
-			{Name: "bare", Schema: digest},
+			{Name: "bare", Schema: digest, Use: documents.Count{Bytes: int64(len(digest) + len(`{"type":"object"}`))}},
 			{Name: "settings", Use: documents.Count{Records: 250, Bytes: 250 * size}},
 		}
 		got, err := d.Namespaces(t.Context(), d.path.Tenant, d.path.Install)
@@ -143,7 +148,7 @@ func TestSchemasOfDocuments(t *testing.T) {
 		if raw, digest, err := d.Schema(ctx, d.path); raw != nil || digest != "" || err != nil {
 			t.Errorf("Schema of a namespace without one: got %s, digest %q and error %v, want none", raw, digest, err)
 		}
-		digest, err := d.SetSchema(ctx, d.path, raw)
+		digest, err := d.SetSchema(ctx, d.path, raw, documents.Quota{}, d.now)
 		if err != nil {
 			t.Fatalf("SetSchema: %v", err)
 		}
@@ -156,7 +161,7 @@ func TestSchemasOfDocuments(t *testing.T) {
 		if code := write(digest, put("a", "1")); code != "" {
 			t.Errorf("write with the digest of the schema: got code %q, want success", code)
 		}
-		another, err := d.SetSchema(ctx, d.path, []byte(`{}`))
+		another, err := d.SetSchema(ctx, d.path, []byte(`{}`), documents.Quota{}, d.now)
 		if err != nil || another == digest {
 			t.Fatalf("SetSchema of another schema: got digest %q and error %v, want another digest than the first", another, err)
 		}
@@ -298,4 +303,106 @@ func (b *before) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		}
 		return next(ctx, cmd)
 	}
+}
+
+// TestSchemasCountAsBytes: the bytes of schemas count against the quotas of bytes, until they are
+// replaced by smaller ones or deleted. Those that an earlier release has set are counted by a
+// recount.
+func TestSchemasCountAsBytes(t *testing.T) {
+	t.Parallel()
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
+		d, ctx := newHarness(t, s), t.Context()
+		set := func(p storage.DocumentPath, size int) string {
+			t.Helper()
+			_, err := d.SetSchema(ctx, p, bytes.Repeat([]byte("x"), size-64), d.q, d.now)
+			return wrote(nil, err)
+		}
+		other := d.path
+		other.Namespace = "other"
+		d.q = documents.Quota{NamespaceBytes: 1_000, TenantBytes: 1_500}
+		for _, step := range []struct {
+			p    storage.DocumentPath
+			size int
+			want string
+		}{
+			{d.path, 1_001, "QUOTA_EXCEEDED namespace bytes 0/1000"},
+			{d.path, 900, ""},
+			{d.path, 1_000, ""},
+			{other, 501, "QUOTA_EXCEEDED tenant bytes 1000/1500"},
+			{d.path, 600, ""},
+			{other, 900, ""},
+			{d.path, 601, "QUOTA_EXCEEDED tenant bytes 1500/1500"},
+		} {
+			if got := set(step.p, step.size); got != step.want {
+				t.Errorf("SetSchema of %d bytes in %q: got %q, want %q", step.size, step.p.Namespace, got, step.want)
+			}
+			d.audit("a schema was set")
+		}
+		if _, err := d.DeleteSchema(ctx, d.path); err != nil {
+			t.Fatalf("DeleteSchema: %v", err)
+		}
+		d.audit("a schema was deleted")
+		if _, more, err := d.Clear(ctx, other, 10); more || err != nil {
+			t.Fatalf("Clear: got more %v and error %v, want neither", more, err)
+		}
+		d.audit("a namespace with a schema was deleted")
+		// Expired documents leave room for a schema.
+		d.mustWrite(until(d.now+1, put("a", `"`+strings.Repeat("x", 900)+`"`)))
+		d.now++
+		if got := set(d.path, 800); got != "" {
+			t.Errorf("SetSchema in the room of an expired document: got %q, want success", got)
+		}
+		d.audit("an expired document was removed")
+
+		if err := s.Client().Set(ctx, d.key(d.path.Install, d.path.Namespace, "schema"), strings.Repeat("x", 900), 0).Err(); err != nil { // by an earlier release
+			t.Fatalf("Set: %v", err)
+		}
+		d.recount()
+		d.audit("a recount")
+	})
+}
+
+// TestNamespacesOfATenantAreLimited: a tenant can have no more namespaces of documents, one after
+// the other, than its limit, because their feeds and numbers of changes outlive them.
+func TestNamespacesOfATenantAreLimited(t *testing.T) {
+	t.Parallel()
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
+		d, ctx := newHarness(t, s), t.Context()
+		d.mustWrite(put("a", "1"))
+		// An earlier release did not list the names.
+		if err := s.Client().Del(ctx, d.key("names")).Err(); err != nil {
+			t.Fatalf("Del: %v", err)
+		}
+		d.recount()
+		quotastest.Limit(t, s, quota.TenantLimits{DocNamespaces: 3})
+		if _, err := quotas.Count(ctx, s, d.path.Tenant); err != nil {
+			t.Fatalf("Count: %v", err)
+		}
+		in := func(install, namespace string) *harness {
+			other := *d
+			other.path.Install, other.path.Namespace = install, namespace
+			return &other
+		}
+		for _, name := range []string{"b", "c"} {
+			other := in("install-"+name, "settings")
+			other.mustWrite(put("a", "1"))
+			if _, more, err := d.Clear(ctx, other.path, 10); more || err != nil {
+				t.Fatalf("Clear: got more %v and error %v, want neither", more, err)
+			}
+		}
+		another := in("install-d", "settings")
+		for what, call := range map[string]func() error{
+			"write":     func() error { _, err := another.write(put("a", "1")); return err },
+			"SetSchema": func() error { _, err := d.SetSchema(ctx, another.path, []byte(`{}`), d.q, d.now); return err },
+		} {
+			var e *api.Error
+			err := documents.Failure(call())
+			if !errors.As(err, &e) || e.Code != api.CodeQuotaExceeded || e.Quota == nil || *e.Quota != (api.QuotaUse{Scope: "tenant", Unit: "document_namespaces", Limit: 3, Used: 3}) {
+				t.Errorf("%s in a fourth namespace: got error %v, want %s with the limit", what, err, api.CodeQuotaExceeded)
+			}
+		}
+		in("install-b", "settings").mustWrite(put("a", "1"))
+		d.mustWrite(put("b", "1"))
+		d.audit("after all")
+	})
 }

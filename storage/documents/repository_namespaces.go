@@ -78,6 +78,7 @@ func (r *Repository) Clear(ctx context.Context, p storage.DocumentPath, limit in
 	reply, err := r.s.Script(ctx, scriptDrop, []string{
 		k.Records(), k.Index(), k.Expiry(), k.Changes(), k.Schema(), r.s.Keys().DocumentUsage(p.Tenant, p.Install),
 		r.s.Keys().DocumentNamespaces(p.Tenant, p.Install), r.s.Keys().DocumentExpiring(p.Tenant),
+		r.s.Keys().DocumentTenantUsage(p.Tenant),
 	}, p.Namespace, p.Install, feedRetention.Milliseconds())
 	return removed, err != nil || reply != int64(1), err
 }
@@ -86,17 +87,43 @@ func (r *Repository) Clear(ctx context.Context, p storage.DocumentPath, limit in
 const schemaDigest = 2 * sha256.Size
 
 // SetSchema stores the schema of a namespace, which it creates if necessary, and returns
-// the digest of the schema. From then on Write refuses callers that name another schema;
-// stored documents are not checked. CodeDocumentInvalid where the install has
-// api.MaxDocumentNamespaces namespaces.
-func (r *Repository) SetSchema(ctx context.Context, p storage.DocumentPath, raw []byte) (digest string, err error) {
+// the digest of the schema. Digest and schema count as bytes of the namespace. From then on Write
+// refuses callers that name another schema; stored documents are not checked. CodeQuotaExceeded
+// with Quota; CodeDocumentInvalid where the install has api.MaxDocumentNamespaces namespaces;
+// CodeTenantQuota as for Write.
+func (r *Repository) SetSchema(ctx context.Context, p storage.DocumentPath, raw []byte, q Quota, nowMS int64) (digest string, err error) {
 	sum := sha256.Sum256(raw)
 	digest = hex.EncodeToString(sum[:])
-	keys := []string{r.s.Keys().Documents(p).Schema(), r.s.Keys().DocumentNamespaces(p.Tenant, p.Install)}
-	return digest, r.registered(ctx, p, func() (bool, error) {
-		reply, err := r.s.Script(ctx, scriptSchema, keys, p.Namespace, digest+string(raw))
-		return reply == int64(1), err
+	return digest, r.withRoom(ctx, p, nowMS, func() error {
+		return r.registered(ctx, p, func() (bool, error) {
+			_, registered, err := r.putSchema(ctx, p, digest+string(raw), q)
+			return registered, err
+		})
 	})
+}
+
+// putSchema runs the script that sets a schema, or removes it with "". existed reports whether
+// there was one, and registered whether the namespace is registered: nothing is set otherwise.
+func (r *Repository) putSchema(ctx context.Context, p storage.DocumentPath, schema string, q Quota) (existed, registered bool, err error) {
+	keys := []string{
+		r.s.Keys().Documents(p).Schema(), r.s.Keys().DocumentNamespaces(p.Tenant, p.Install),
+		r.s.Keys().DocumentUsage(p.Tenant, p.Install), r.s.Keys().DocumentTenantUsage(p.Tenant),
+	}
+	reply, err := r.s.Script(ctx, scriptSchema, keys, p.Namespace, p.Install, schema,
+		q.NamespaceRecords, q.NamespaceBytes, q.TenantRecords, q.TenantBytes)
+	if err != nil {
+		return false, false, err
+	}
+	parts, _ := reply.([]any)
+	switch texts := replyTexts(parts); {
+	case len(texts) == 2 && texts[0] == "ok":
+		return texts[1] == "1", true, nil
+	case len(texts) == 1 && texts[0] == "register":
+		return false, false, nil
+	case len(texts) == 5 && texts[0] == "quota":
+		return false, false, quotaExceeded(texts)
+	}
+	return false, false, api.Errorf(api.CodeInternal, "%s replied %v", scriptSchema, reply)
 }
 
 // Schema returns a namespace's schema and its digest, which is "" where it has no schema.
@@ -113,6 +140,6 @@ func (r *Repository) Schema(ctx context.Context, p storage.DocumentPath) (raw []
 
 // DeleteSchema removes the schema of a namespace. existed reports whether it had one.
 func (r *Repository) DeleteSchema(ctx context.Context, p storage.DocumentPath) (existed bool, err error) {
-	n, err := r.s.Client().Del(ctx, r.s.Keys().Documents(p).Schema()).Result()
-	return n > 0, storage.Failure(ctx, "delete schema", err)
+	existed, _, err = r.putSchema(ctx, p, "", Quota{})
+	return existed, err
 }

@@ -2,6 +2,7 @@ package documents
 
 import (
 	"context"
+	"errors"
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/storage"
@@ -13,6 +14,10 @@ const (
 	maxRecordsScanned = 2_000
 	// scanWindow is the number of records that one command reads.
 	scanWindow = 100
+	// scanBytes is about how many bytes of records one command reads, and pageBytes one call. The
+	// values count where they are not asked for, too, because the store reads them.
+	scanBytes = 1 << 20
+	pageBytes = 8 << 20
 )
 
 // Query selects documents by key.
@@ -36,12 +41,12 @@ func (r *Repository) Page(ctx context.Context, p storage.DocumentPath, q Query, 
 	}
 	limit = min(limit, api.MaxDocumentPage)
 	after := q.After
-	for scanned := 0; scanned < maxRecordsScanned; {
+	for scanned, bytes := 0, 0; scanned < maxRecordsScanned && bytes < pageBytes; {
 		want := limit + 1 // one more than the page holds: it decides whether a next page exists
 		if scanned > 0 || q.Match != nil && !q.Values {
 			want = scanWindow // few matches would otherwise cost many small reads
 		}
-		found, err := r.scan(ctx, p, q, after, want)
+		found, stopped, err := r.scan(ctx, p, q, after, want)
 		if err != nil {
 			return nil, "", err
 		}
@@ -56,7 +61,9 @@ func (r *Repository) Page(ctx context.Context, p storage.DocumentPath, q Query, 
 			}
 			items = append(items, *d)
 		}
-		if len(found) < want {
+		if stopped {
+			bytes += scanBytes
+		} else if len(found) < want {
 			return items, "", nil
 		}
 		scanned += len(found)
@@ -64,11 +71,11 @@ func (r *Repository) Page(ctx context.Context, p storage.DocumentPath, q Query, 
 	return items, after, nil
 }
 
-// scan reads up to limit documents that follow after, in one command and so at one moment. An
-// entry of the index without a record has Revision 0. For the prefix "inv" and after
-// "invoice" the range of keys is from "(invoice" to "(inw", as ZRANGEBYLEX writes exclusive
-// bounds.
-func (r *Repository) scan(ctx context.Context, p storage.DocumentPath, q Query, after string, limit int) ([]Record, error) {
+// scan reads up to limit documents that follow after, in one command and so at one moment. It
+// reports whether it stopped before because of their bytes. An entry of the index without a
+// record has Revision 0. For the prefix "inv" and after "invoice" the range of keys is from
+// "(invoice" to "(inw", as ZRANGEBYLEX writes exclusive bounds.
+func (r *Repository) scan(ctx context.Context, p storage.DocumentPath, q Query, after string, limit int) (found []Record, stopped bool, err error) {
 	from, to := "["+q.Prefix, "+"
 	if q.Prefix == "" {
 		from = "-"
@@ -83,25 +90,28 @@ func (r *Repository) scan(ctx context.Context, p storage.DocumentPath, q Query, 
 		values = "1"
 	}
 	k := r.s.Keys().Documents(p)
-	reply, err := r.s.Script(ctx, scriptPage, []string{k.Records(), k.Index()}, from, to, limit, values)
+	reply, err := r.s.Script(ctx, scriptPage, []string{k.Records(), k.Index()}, from, to, limit, values, scanBytes)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	pairs, _ := reply.([]any)
-	out := make([]Record, 0, len(pairs)/2)
-	for i := 0; i+1 < len(pairs); i += 2 {
+	if len(pairs) == 0 {
+		return nil, false, errors.New("the script of a page of documents replied with nothing")
+	}
+	found = make([]Record, 0, len(pairs)/2)
+	for i := 1; i+1 < len(pairs); i += 2 {
 		key, _ := pairs[i].(string)
 		raw, _ := pairs[i+1].(string)
 		d := &Record{Key: key}
 		if raw != "" {
 			d, err = parseRecord(key, raw)
 			if err != nil {
-				return nil, err
+				return nil, false, err
 			}
 		}
-		out = append(out, *d)
+		found = append(found, *d)
 	}
-	return out, nil
+	return found, pairs[0] == "1", nil
 }
 
 // behindPrefix returns the least text that is greater than every text with the prefix.

@@ -13,8 +13,8 @@ const recountPage = 32
 // Recount is the result of one step of a recount.
 type Recount struct {
 	Done bool // the step was the last one of a walk
-	// Drift is the excess that the step removed from the counts. It is never negative: no
-	// crash leaves a count too low.
+	// Drift is the excess that the step removed from the counts. No crash leaves a count too low.
+	// Its bytes are negative where an earlier release has set a schema, which it did not count.
 	Drift Count
 	// Dangling is the number of index entries without a record, which were removed.
 	Dangling int
@@ -37,7 +37,10 @@ type Recount struct {
 func (r *Repository) Recount(ctx context.Context, p storage.DocumentPath, nowMS int64) (Recount, error) {
 	k := r.s.Keys().Documents(p)
 	reply, err := r.s.Script(ctx, scriptRecount,
-		[]string{k.Records(), k.Index(), r.s.Keys().DocumentUsage(p.Tenant, p.Install), r.s.Keys().DocumentTenantUsage(p.Tenant)},
+		[]string{
+			k.Records(), k.Index(), r.s.Keys().DocumentUsage(p.Tenant, p.Install), r.s.Keys().DocumentTenantUsage(p.Tenant),
+			k.Schema(), r.s.Keys().DocumentNames(p.Tenant),
+		},
 		p.Namespace, p.Install, nowMS, recountPage)
 	if err != nil {
 		return Recount{}, err

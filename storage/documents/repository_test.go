@@ -255,6 +255,49 @@ func TestPagesOfDocuments(t *testing.T) {
 	})
 }
 
+// TestPagesAreBoundedInBytes: a command stops at a record when it has read enough bytes, and a page that
+// finds no match ends; the next one continues behind it.
+func TestPagesAreBoundedInBytes(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, s *storage.Store) {
+		d := newHarness(t, s)
+		const n = 200
+		value := `"` + strings.Repeat("x", 60_000) + `"`
+		var all []string
+		for i := range n {
+			all = append(all, fmt.Sprintf("%03d", i))
+			d.mustWrite(put(all[i], value))
+		}
+		none := func(*documents.Record) bool { return false }
+		last := func(d *documents.Record) bool { return d.Key == "199" }
+		for name, tt := range map[string]struct {
+			q     documents.Query
+			want  []string
+			pages int
+		}{
+			"values":      {documents.Query{Values: true, Limit: 100}, all, 2},
+			"no values":   {documents.Query{Limit: 100}, all, 2},
+			"no match":    {documents.Query{Values: true, Match: none}, nil, 2},
+			"a far match": {documents.Query{Match: last}, all[199:], 2},
+		} {
+			var keys []string
+			pages := 0
+			for {
+				page, next := d.page(tt.q)
+				keys = append(keys, page...)
+				pages++
+				if next == "" {
+					break
+				}
+				tt.q.After = next
+			}
+			if !slices.Equal(keys, tt.want) || pages != tt.pages {
+				t.Errorf("%s: got %d keys on %d pages, want %d on %d", name, len(keys), pages, len(tt.want), tt.pages)
+			}
+		}
+	})
+}
+
 // TestOnlyWhatHasExpiredExpires: an entry that a cut write has left too early takes nothing,
 // and is put right.
 func TestOnlyWhatHasExpiredExpires(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/quota"
 	"github.com/codesous/sous/storage"
 )
 
@@ -54,28 +55,38 @@ func expirySteps(keys []string) []Step {
 // CodeRevisionMismatch; CodeDocumentNotFound for a conditional delete of a missing
 // document; CodeDocumentInvalid for a key that an earlier step has. Other failures:
 // CodeQuotaExceeded with Quota; CodeDocumentInvalid where the install has
-// api.MaxDocumentNamespaces namespaces; CodeStoreConflict where the namespace has another
-// schema.
+// api.MaxDocumentNamespaces namespaces; CodeTenantQuota where the tenant has had as many
+// namespaces as its limit; CodeStoreConflict where the namespace has another schema.
 func (r *Repository) Write(ctx context.Context, p storage.DocumentPath, steps []Step, q Quota, schema string, nowMS int64) ([]Record, error) {
 	if err := checkSteps(steps); err != nil || len(steps) == 0 {
 		return nil, err
 	}
-	out, err := r.write(ctx, p, steps, q, schema, nowMS)
-	// Expired documents must not refuse a write: their room is freed first.
-	for tries := 0; api.ErrorCode(err) == api.CodeQuotaExceeded && tries < makeRoomTries; tries++ {
-		freed, failed := r.makeRoom(ctx, p, nowMS)
-		if failed != nil {
-			return nil, failed
-		}
-		if freed == 0 {
-			break
-		}
+	var out []Record
+	err := r.withRoom(ctx, p, nowMS, func() (err error) {
 		out, err = r.write(ctx, p, steps, q, schema, nowMS)
-	}
+		return err
+	})
 	if err == nil {
 		r.feeds.wrote(p)
 	}
 	return out, err
+}
+
+// withRoom calls write again while it fails with CodeQuotaExceeded and expired documents can be
+// removed: they must not refuse a write.
+func (r *Repository) withRoom(ctx context.Context, p storage.DocumentPath, nowMS int64, write func() error) error {
+	err := write()
+	for tries := 0; api.ErrorCode(err) == api.CodeQuotaExceeded && tries < makeRoomTries; tries++ {
+		freed, failed := r.makeRoom(ctx, p, nowMS)
+		if failed != nil {
+			return failed
+		}
+		if freed == 0 {
+			break
+		}
+		err = write()
+	}
+	return err
 }
 
 // makeRoomTries is how often a write that lacks room removes expired documents, up to
@@ -110,7 +121,7 @@ func stepsFailed(items []api.ItemError) error {
 // write runs the script of a write, and registers the namespace if it is new. Its arguments
 // for a put of "invoice" with the value {"n":1} that must be at revision 1:
 //
-//	settings crm 1767225660000 "" 10000  10000 67108864 100000 671088640
+//	settings crm 1767225660000 "" 10000 1000 10  10000 67108864 100000 671088640
 //	put invoice 1 0 16 "expires_at_ms":0,"bytes":16,…,"metadata":{},"value":{"n":1}}
 //
 // The record's text begins with expires_at_ms, because the script adds revision and
@@ -122,7 +133,10 @@ func (r *Repository) write(ctx context.Context, p storage.DocumentPath, steps []
 		r.s.Keys().DocumentUsage(p.Tenant, p.Install), r.s.Keys().DocumentTenantUsage(p.Tenant),
 		r.s.Keys().DocumentNamespaces(p.Tenant, p.Install), r.s.Keys().DocumentExpiring(p.Tenant),
 	}
-	args := []any{p.Namespace, p.Install, nowMS, schema, api.MaxDocumentChanges, q.NamespaceRecords, q.NamespaceBytes, q.TenantRecords, q.TenantBytes}
+	args := []any{
+		p.Namespace, p.Install, nowMS, schema, api.MaxDocumentChanges, api.MinDocumentChanges, api.DocumentChangesEach,
+		q.NamespaceRecords, q.NamespaceBytes, q.TenantRecords, q.TenantBytes,
+	}
 	for i := range steps {
 		args = append(args, steps[i].args(nowMS)...)
 	}
@@ -166,14 +180,20 @@ func (r *Repository) registered(ctx context.Context, p storage.DocumentPath, do 
 
 // register adds a namespace to the registry, after its tenant and install, before its
 // first document is written. CodeDocumentInvalid where the install or the tenant has
-// reached its limit.
+// reached its limit; CodeTenantQuota for a namespace that the tenant has never had.
 func (r *Repository) register(ctx context.Context, p storage.DocumentPath) error {
 	if err := storage.NewTenants(r.s).RegisterDocuments(ctx, p.Tenant); err != nil {
 		return err
 	}
+	names := r.s.Keys().DocumentNames(p.Tenant)
+	return r.s.TakingNew(ctx, p.Tenant, names, p.Install+"/"+p.Namespace, quota.DocNamespaces, func() error { return r.list(ctx, p) })
+}
+
+// list runs the script of register.
+func (r *Repository) list(ctx context.Context, p storage.DocumentPath) error {
 	k := r.s.Keys()
 	reply, err := r.s.Script(ctx, scriptRegister,
-		[]string{k.DocumentNamespaces(p.Tenant, p.Install), k.DocumentInstalls(p.Tenant), k.Documents(p).Changes()},
+		[]string{k.DocumentNamespaces(p.Tenant, p.Install), k.DocumentInstalls(p.Tenant), k.Documents(p).Changes(), k.DocumentNames(p.Tenant)},
 		p.Namespace, p.Install, api.MaxDocumentNamespaces, api.MaxDocumentInstalls)
 	switch {
 	case err != nil || reply == int64(1):
@@ -193,6 +213,20 @@ func tooManyInstalls() error {
 // writeReply parses the reply of the script of a write; lua/document_write.lua lists its forms.
 // The head of a record, which ends with a comma, becomes a Record without metadata and value.
 func writeReply(steps []Step, parts []any) ([]Record, error) {
+	texts := replyTexts(parts)
+	switch {
+	case len(texts) == 1+len(steps) && texts[0] == "ok":
+		return writtenRecords(steps, texts[1:])
+	case len(texts) > 2 && texts[0] == "items":
+		return nil, stepsFailed(failedItems(texts[1:]))
+	case len(texts) == 5 && texts[0] == "quota":
+		return nil, quotaExceeded(texts)
+	}
+	return nil, api.Errorf(api.CodeInternal, "%s replied %q", scriptWrite, texts)
+}
+
+// replyTexts returns the parts of a reply, which are strings and numbers, as strings.
+func replyTexts(parts []any) []string {
 	texts := make([]string, len(parts))
 	for i, part := range parts {
 		switch part := part.(type) {
@@ -202,18 +236,15 @@ func writeReply(steps []Step, parts []any) ([]Record, error) {
 			texts[i] = strconv.FormatInt(part, 10)
 		}
 	}
-	switch {
-	case len(texts) == 1+len(steps) && texts[0] == "ok":
-		return writtenRecords(steps, texts[1:])
-	case len(texts) > 2 && texts[0] == "items":
-		return nil, stepsFailed(failedItems(texts[1:]))
-	case len(texts) == 5 && texts[0] == "quota":
-		use := &api.QuotaUse{Scope: texts[1], Unit: texts[2], Limit: replyInt(texts[3]), Used: replyInt(texts[4])}
-		e := api.Errorf(api.CodeQuotaExceeded, "the quota of the %s is exceeded: %d of %d %s in use", use.Scope, use.Used, use.Limit, use.Unit)
-		e.Quota = use
-		return nil, e
-	}
-	return nil, api.Errorf(api.CodeInternal, "%s replied %q", scriptWrite, texts)
+	return texts
+}
+
+// quotaExceeded returns the error for the reply "quota", scope, unit, limit, used.
+func quotaExceeded(texts []string) error {
+	use := &api.QuotaUse{Scope: texts[1], Unit: texts[2], Limit: replyInt(texts[3]), Used: replyInt(texts[4])}
+	e := api.Errorf(api.CodeQuotaExceeded, "the quota of the %s is exceeded: %d of %d %s in use", use.Scope, use.Used, use.Limit, use.Unit)
+	e.Quota = use
+	return e
 }
 
 func writtenRecords(steps []Step, heads []string) ([]Record, error) {

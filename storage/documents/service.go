@@ -144,6 +144,7 @@ var codes = map[api.Code]api.Code{
 	api.CodeValidationName:   api.CodeDocumentInvalid,
 	api.CodeValidationJSON:   api.CodeDocumentInvalid,
 	api.CodeValidationCursor: api.CodeDocumentInvalid,
+	api.CodeTenantQuota:      api.CodeQuotaExceeded,
 }
 
 // moment converts milliseconds to a time; 0 is nil.

@@ -238,11 +238,12 @@ func (s *Service) write(ctx context.Context, p storage.DocumentPath, steps []Ste
 // accepts all.
 func checkAll(rules *schema.Schema, steps []Step) []failure {
 	var failures []failure
+	budget := schema.NewBudget()
 	for i := range steps {
 		if rules == nil || steps[i].Op != api.DocumentStepPut {
 			continue
 		}
-		if err := rules.Check(steps[i].Value); err != nil {
+		if err := rules.CheckWithin(steps[i].Value, budget); err != nil {
 			failures = append(failures, failure{i, err})
 		}
 	}
@@ -272,7 +273,7 @@ func (s *Service) loadSchema(ctx context.Context, p storage.DocumentPath) (strin
 		s.digests.Invalidate(p)
 		return "", nil, nil
 	}
-	loaded, err := s.schemas.Get(digest, raw)
+	loaded, err := s.schemas.Get(digest, raw, nil)
 	if err != nil {
 		return "", nil, err
 	}

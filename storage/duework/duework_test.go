@@ -1,11 +1,13 @@
 package duework_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/duework"
@@ -153,7 +155,7 @@ func TestRead(t *testing.T) {
 	if _, err := pipe.Exec(t.Context()); err != nil {
 		t.Fatalf("MarkDue: %v", err)
 	}
-	due, err := duework.NewReader(b.store).Read(t.Context(), 2000)
+	due, err := duework.NewReader(b.store).Read(t.Context(), 2000, false)
 	if err != nil {
 		t.Fatalf("Read: %v", err)
 	}
@@ -172,6 +174,78 @@ func TestRead(t *testing.T) {
 	}
 	if due.NextMS != 3000 {
 		t.Errorf("Read: got next moment %d, want 3000", due.NextMS)
+	}
+}
+
+// TestReadLooksBehindManyMembersOfOneTenant: a deep reading returns a member that is due for a
+// shorter time than a thousand of another tenant in the same shard, and few of those.
+func TestReadLooksBehindManyMembersOfOneTenant(t *testing.T) {
+	t.Parallel()
+	b := &bench{storagetest.Open(t, storage.Config{URL: storagetest.Redis(t).URL}), storagetest.Tenant(t)}
+	shard := storage.DueShard(b.member("a"))
+	crowd := &bench{b.store, storagetest.Tenant(t)}
+	var names []string
+	for i := 0; len(names) < 1200; i++ { // more than two pages
+		if name := fmt.Sprint(i); storage.DueShard(crowd.member(name)) == shard {
+			names = append(names, name)
+		}
+	}
+	crowd.mark(t, 1000, names...)
+	want := b.mark(t, 1500, "a")[0]
+	for _, deep := range []bool{false, true} {
+		due, err := duework.NewReader(b.store).Read(t.Context(), 2000, deep)
+		if err != nil {
+			t.Fatalf("Read: %v", err)
+		}
+		others := len(due.Queues)
+		if slices.Contains(due.Queues, want) {
+			others--
+		}
+		if found := others < len(due.Queues); found != deep || others != 100 || due.NextMS != 2000 {
+			t.Errorf("Read(deep %t): found the member: %t, with %d of the other tenant, next moment %d; want %t, 100 and 2000", deep, found, others, due.NextMS, deep)
+		}
+	}
+}
+
+// counter counts the readings of due sets.
+type counter struct{ reads int }
+
+func (*counter) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (*counter) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+func (c *counter) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, commands []redis.Cmder) error {
+		for _, command := range commands {
+			if command.Name() == "zrangebyscore" {
+				c.reads++
+			}
+		}
+		return next(ctx, commands)
+	}
+}
+
+// TestDeepReadingsAreBounded: a deep reading of a shard with more members than it may read ends
+// after ten pages.
+func TestDeepReadingsAreBounded(t *testing.T) {
+	t.Parallel()
+	b := &bench{storagetest.Open(t, storage.Config{URL: storagetest.Redis(t).URL}), storagetest.Tenant(t)}
+	shard := storage.DueShard(b.member("0"))
+	members := make([]redis.Z, 12_000)
+	for i := range members {
+		members[i] = redis.Z{Score: 1000, Member: b.member(fmt.Sprint(i))} // the shard of each does not matter to a reader
+	}
+	if err := b.store.Client().ZAdd(t.Context(), storage.KeyDue(shard), members...).Err(); err != nil {
+		t.Fatalf("ZAdd: %v", err)
+	}
+	var c counter
+	b.store.Client().AddHook(&c)
+	due, err := duework.NewReader(b.store).Read(t.Context(), 2000, true)
+	if err != nil {
+		t.Fatalf("Read: %v", err)
+	}
+	if want := storage.DueShards + 10; c.reads != want || len(due.Queues) != 100 {
+		t.Errorf("Read: got %d readings and %d members, want %d and 100", c.reads, len(due.Queues), want)
 	}
 }
 

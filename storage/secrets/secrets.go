@@ -34,6 +34,7 @@ import (
 	"strconv"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/quota"
 	"github.com/codesous/sous/storage"
 )
 
@@ -108,7 +109,11 @@ func (s *Secrets) Put(ctx context.Context, p Place, name, value, by string, on C
 			return err
 		}
 		out = rec.Secret
-		return s.write(ctx, p, raw, &rec, floor)
+		store := func() error { return s.write(ctx, p, raw, &rec, floor) }
+		if !created {
+			return store()
+		}
+		return s.store.Taking(ctx, p.Tenant, store, storage.One(quota.Secrets))
 	})
 	if err != nil {
 		return api.Secret{}, false, err
@@ -292,6 +297,7 @@ func (s *Secrets) Delete(ctx context.Context, p Place, name string, ifMatch *int
 		return err
 	})
 	if err == nil {
+		s.store.Returned(ctx, p.Tenant, storage.One(quota.Secrets))
 		s.notify(ctx, p, name)
 	}
 	return err

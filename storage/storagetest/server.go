@@ -66,6 +66,7 @@ type Server struct {
 	owned   bool     // the guard removes dir when the server ends
 	cluster bool     // it is a node of a cluster
 	args    []string // further arguments for redis-server
+	without string   // a command that it does not know
 	guard   *exec.Cmd
 	hold    io.WriteCloser // the guard kills the server when this closes
 	pid     int            // of the server, not of the guard
@@ -81,12 +82,24 @@ const guardScript = `remove=$1; shift; "$@" >/dev/null 2>&1 & echo $!; read -r _
 // keeps its data.
 func Redis(t testing.TB, args ...string) *Server {
 	t.Helper()
-	s, err := newServer(&Server{dir: t.TempDir(), args: args})
+	return launch(t, &Server{dir: t.TempDir(), args: args})
+}
+
+// launch starts s, and stops it when the test ends.
+func launch(t testing.TB, s *Server) *Server {
+	t.Helper()
+	s, err := newServer(s)
 	if err != nil {
 		t.Fatalf("newServer: %v", err)
 	}
 	t.Cleanup(s.Kill)
 	return s
+}
+
+// RedisWithout is Redis with a server that does not know a command.
+func RedisWithout(t testing.TB, command string) *Server {
+	t.Helper()
+	return launch(t, &Server{dir: t.TempDir(), without: command})
 }
 
 // DurableServer is Redis with a server that keeps every write that it has answered,
@@ -142,7 +155,7 @@ func (s *Server) Start(t testing.TB) {
 // start starts the server under its guard and waits until it answers. The guard prints the
 // process id of the server.
 func (s *Server) start() error {
-	args, err := s.binary.Args(storeserver.Config{Port: s.Port, Dir: s.dir, Cluster: s.cluster, RedisArgs: s.args})
+	args, err := s.binary.Args(storeserver.Config{Port: s.Port, Dir: s.dir, Cluster: s.cluster, Without: s.without, RedisArgs: s.args})
 	if err != nil {
 		return err
 	}

@@ -68,6 +68,8 @@ type Config struct {
 	Dir  string // an existing directory for its data
 	// Cluster makes the server a node of a cluster, without slots so far.
 	Cluster bool
+	// Without is a command that the server does not know; "" for none.
+	Without string
 	// RedisArgs are further arguments for redis-server, which does not persist its data
 	// without them. KVRocks, which always does, ignores them.
 	RedisArgs []string
@@ -86,6 +88,9 @@ func (b Binary) Args(cfg Config) ([]string, error) {
 	}
 	if cfg.Cluster {
 		args = append(args, "--cluster-enabled", "yes", "--cluster-node-timeout", "5000")
+	}
+	if cfg.Without != "" {
+		args = append(args, "--rename-command", cfg.Without, "")
 	}
 	return append(args, cfg.RedisArgs...), nil
 }
@@ -110,6 +115,9 @@ func kvrocksArgs(cfg Config) ([]string, error) {
 	}
 	if cfg.Cluster {
 		args = append(args, "--cluster-enabled", "yes")
+	}
+	if cfg.Without != "" {
+		args = append(args, "--rename-command", cfg.Without+` ""`)
 	}
 	return args, nil
 }

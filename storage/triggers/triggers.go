@@ -11,6 +11,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/quota"
+	"github.com/codesous/sous/api/trigger"
 	"github.com/codesous/sous/storage"
 )
 
@@ -20,7 +22,7 @@ const scriptPut = "trigger_put.lua"
 // Record is a queue trigger's record. Its activations run on behalf of the principal that
 // created or last changed it.
 type Record struct {
-	api.QueueTrigger
+	trigger.QueueTrigger
 	Principal api.Principal `json:"principal"`
 	Access    api.Access    `json:"access"`
 }
@@ -32,7 +34,7 @@ type Found struct {
 }
 
 // Repository keeps the queue triggers, those of a namespace in one hash, which
-// api.MaxQueueTriggers limits. It is safe for concurrent use, by any number of processes.
+// trigger.MaxQueueTriggers limits. It is safe for concurrent use, by any number of processes.
 type Repository struct{ s *storage.Store }
 
 // New returns the queue triggers in s.
@@ -42,8 +44,8 @@ func New(s *storage.Store) *Repository { return &Repository{s} }
 // nowMS is milliseconds since 1970. A trigger that does the same already stays as it is. With
 // ifMatch, the trigger must exist at that revision. The namespace is registered before, so that
 // All finds the trigger. CodeTriggerExists if the queue triggers another function,
-// CodeTriggerLimit, CodePreconditionFailed.
-func (r *Repository) Put(ctx context.Context, tenant, namespace string, t Record, ifMatch *int64, nowMS int64) (out api.QueueTrigger, created bool, err error) {
+// CodeTriggerLimit, CodePreconditionFailed, CodeTenantQuota.
+func (r *Repository) Put(ctx context.Context, tenant, namespace string, t Record, ifMatch *int64, nowMS int64) (out trigger.QueueTrigger, created bool, err error) {
 	if err := storage.NewTenants(r.s).RegisterNamespace(ctx, tenant, namespace); err != nil {
 		return out, false, err
 	}
@@ -77,7 +79,11 @@ func (r *Repository) Put(ctx context.Context, tenant, namespace string, t Record
 		if err != nil {
 			return err
 		}
-		return r.put(ctx, tenant, namespace, t.Queue, raw, after)
+		write := func() error { return r.put(ctx, tenant, namespace, t.Queue, raw, after) }
+		if !created {
+			return write()
+		}
+		return r.s.Taking(ctx, tenant, write, storage.One(quota.Triggers))
 	})
 	if unchanged {
 		return out, false, err
@@ -104,7 +110,7 @@ func matches(t *Record, ifMatch *int64) error {
 
 // put writes the text after if the stored one still is before.
 func (r *Repository) put(ctx context.Context, tenant, namespace, queue, before, after string) error {
-	_, err := r.s.Script(ctx, scriptPut, []string{r.s.Keys().Triggers(tenant, namespace)}, before, after, queue, api.MaxQueueTriggers)
+	_, err := r.s.Script(ctx, scriptPut, []string{r.s.Keys().Triggers(tenant, namespace)}, before, after, queue, trigger.MaxQueueTriggers)
 	return err
 }
 
@@ -138,7 +144,7 @@ func notFound(queue string) error {
 // Delete removes the trigger of a queue; with ifMatch, only if that is its revision.
 // CodeTriggerNotFound, CodePreconditionFailed.
 func (r *Repository) Delete(ctx context.Context, tenant, namespace, queue string, ifMatch *int64) error {
-	return r.notify(ctx, tenant, namespace, storage.RetryConflicts(ctx, func() error {
+	err := storage.RetryConflicts(ctx, func() error {
 		held, raw, err := r.read(ctx, tenant, namespace, queue)
 		if err == nil && held == nil {
 			err = notFound(queue)
@@ -150,18 +156,22 @@ func (r *Repository) Delete(ctx context.Context, tenant, namespace, queue string
 			return err
 		}
 		return r.put(ctx, tenant, namespace, queue, raw, "")
-	}))
+	})
+	if err == nil {
+		r.s.Returned(ctx, tenant, storage.One(quota.Triggers))
+	}
+	return r.notify(ctx, tenant, namespace, err)
 }
 
 // List returns a page of a namespace's triggers by queue, after the queue after; with function,
 // only those of that function. next is "" at the end.
-func (r *Repository) List(ctx context.Context, tenant, namespace, function, after string, limit int) (items []api.QueueTrigger, next string, err error) {
+func (r *Repository) List(ctx context.Context, tenant, namespace, function, after string, limit int) (items []trigger.QueueTrigger, next string, err error) {
 	found, err := r.InNamespace(ctx, tenant, namespace)
 	if err != nil {
 		return nil, "", err
 	}
 	limit = storage.PageLimit(limit)
-	items = []api.QueueTrigger{}
+	items = []trigger.QueueTrigger{}
 	for i := range found {
 		t := &found[i].QueueTrigger
 		if t.Queue <= after || function != "" && t.Function != function {

@@ -7,16 +7,21 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"go.uber.org/zap"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/quota"
+	"github.com/codesous/sous/api/trigger"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/quotas"
+	"github.com/codesous/sous/storage/quotas/quotastest"
 	"github.com/codesous/sous/storage/storagetest"
 	"github.com/codesous/sous/storage/triggers"
 )
 
 func record(queue, function string) triggers.Record {
-	n := api.NewQueueTrigger{Function: function}
+	n := trigger.NewQueueTrigger{Function: function}
 	return triggers.Record{QueueTrigger: n.Trigger(queue), Principal: api.Principal{Sub: "me", Roles: []string{"admin"}}, Access: api.AccessGranted}
 }
 
@@ -29,7 +34,7 @@ func TestLimit(t *testing.T) {
 		var wg sync.WaitGroup
 		for w := range 4 {
 			wg.Go(func() {
-				for i := range api.MaxQueueTriggers/4 + 2 {
+				for i := range trigger.MaxQueueTriggers/4 + 2 {
 					_, _, err := r.Put(t.Context(), tenant, "default", record(fmt.Sprintf("q-%d-%d", w, i), "f"), nil, 1)
 					switch api.ErrorCode(err) {
 					case "":
@@ -43,13 +48,13 @@ func TestLimit(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if made.Load() != api.MaxQueueTriggers || refused.Load() != 8 {
-			t.Errorf("got %d made and %d refused, want %d and 8", made.Load(), refused.Load(), api.MaxQueueTriggers)
+		if made.Load() != trigger.MaxQueueTriggers || refused.Load() != 8 {
+			t.Errorf("got %d made and %d refused, want %d and 8", made.Load(), refused.Load(), trigger.MaxQueueTriggers)
 		}
 		all, err := r.All(t.Context())
 		of := slices.DeleteFunc(all, func(f triggers.Found) bool { return f.Tenant != tenant })
-		if err != nil || len(of) != api.MaxQueueTriggers {
-			t.Errorf("All: got %d of the tenant, error %v, want %d", len(of), err, api.MaxQueueTriggers)
+		if err != nil || len(of) != trigger.MaxQueueTriggers {
+			t.Errorf("All: got %d of the tenant, error %v, want %d", len(of), err, trigger.MaxQueueTriggers)
 		}
 	})
 }
@@ -132,7 +137,7 @@ func TestIndex(t *testing.T) {
 		x := triggers.NewIndex(r)
 		if err := s.Subscribe(t.Context(), func(c storage.Change) {
 			if c.Kind == storage.ChangeTrigger {
-				x.ReadSoon()
+				x.ReadSoon(triggers.Space{Tenant: c.Tenant, Namespace: c.Namespace})
 			}
 		}); err != nil {
 			t.Fatalf("Subscribe: %v", err)
@@ -148,7 +153,7 @@ func TestIndex(t *testing.T) {
 			t.Fatalf("Put: %v", err)
 		}
 		<-changed
-		if got := x.Of(q); got == nil || got.Function != "f" || !slices.Contains(x.Queues(), q) {
+		if got := x.Of(q); got == nil || got.Function != "f" || !slices.Contains(x.Some(100), q) {
 			t.Errorf("got %+v, want the trigger of q", got)
 		}
 		off := record("q", "f")
@@ -166,4 +171,83 @@ func TestIndex(t *testing.T) {
 			t.Errorf("got %+v for a disabled trigger, want none", got)
 		}
 	})
+}
+
+// TestQuota: the triggers of a tenant are limited over all of its namespaces, and a deleted one
+// counts no more.
+func TestQuota(t *testing.T) {
+	t.Parallel()
+	storagetest.Each(t, func(t *testing.T, s *storage.Store) {
+		quotastest.Limit(t, s, quota.TenantLimits{Triggers: 3})
+		r, tenant := triggers.New(s), storagetest.Tenant(t)
+		put := func(namespace string) error {
+			_, _, err := r.Put(t.Context(), tenant, namespace, record("q", "f"), nil, 1)
+			return err
+		}
+		for _, namespace := range []string{"a", "b", "c", "a"} { // the last one changes nothing
+			if err := put(namespace); err != nil {
+				t.Fatalf("Put in %s: %v", namespace, err)
+			}
+		}
+		if err := put("d"); api.ErrorCode(err) != api.CodeTenantQuota {
+			t.Errorf("Put of a fourth trigger: got error %v, want %s", err, api.CodeTenantQuota)
+		}
+		if err := r.Delete(t.Context(), tenant, "a", "q", nil); err != nil {
+			t.Fatalf("Delete: %v", err)
+		}
+		if err := put("d"); err != nil {
+			t.Errorf("Put after a deletion: got error %v, want none", err)
+		}
+		if n, err := quotas.Count(t.Context(), s, tenant); err != nil || n == 0 {
+			t.Fatalf("Count: %d commands, error %v, want some", n, err)
+		}
+		if used, err := quotas.Stored(t.Context(), s, tenant); err != nil || used[quota.Triggers] != 3 {
+			t.Errorf("Stored: got %d triggers, error %v, want 3", used[quota.Triggers], err)
+		}
+	})
+}
+
+// TestIndexReadsWhatChanged: a change of a trigger reads the triggers of its namespace, not those of
+// all tenants.
+func TestIndexReadsWhatChanged(t *testing.T) {
+	t.Parallel()
+	s := storagetest.Open(t, storage.Config{URL: storagetest.Redis(t).URL})
+	r, tenant, other := triggers.New(s), storagetest.Tenant(t), storagetest.Tenant(t)
+	const namespaces = 50
+	for i := range namespaces {
+		if _, _, err := r.Put(t.Context(), other, fmt.Sprint("n", i), record("q", "f"), nil, 1); err != nil {
+			t.Fatalf("Put: %v", err)
+		}
+	}
+	x := triggers.NewIndex(r)
+	changed := make(chan triggers.Queue, 1000)
+	go x.Follow(t.Context(), func(q triggers.Queue) { changed <- q }, zap.NewNop())
+	for range namespaces {
+		<-changed
+	}
+	before := storagetest.Calls(t, s.Client())["hgetall"]
+	at := triggers.Space{Tenant: tenant, Namespace: "default"}
+	if _, _, err := r.Put(t.Context(), at.Tenant, at.Namespace, record("q", "f"), nil, 1); err != nil {
+		t.Fatalf("Put: %v", err)
+	}
+	x.ReadSoon(at)
+	if got, want := <-changed, (triggers.Queue{Tenant: tenant, Namespace: "default", Queue: "q"}); got != want {
+		t.Errorf("got a change of %v, want of %v", got, want)
+	}
+	if reads := storagetest.Calls(t, s.Client())["hgetall"] - before; reads != 1 {
+		t.Errorf("one change: got %d reads of triggers, want 1", reads)
+	}
+	count := func(most int) map[string]int {
+		out := map[string]int{}
+		for _, q := range x.Some(most) {
+			out[q.Tenant]++
+		}
+		return out
+	}
+	if diff := cmp.Diff(map[string]int{tenant: 1, other: 10}, count(10)); diff != "" {
+		t.Errorf("queues of Some(10), by tenant (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]int{tenant: 1, other: namespaces}, count(1000)); diff != "" {
+		t.Errorf("queues of Some(1000), by tenant (-want +got):\n%s", diff)
+	}
 }

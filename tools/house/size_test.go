@@ -14,7 +14,7 @@ const (
 )
 
 // Packages that may be larger. The sandbox child is one program that shares the
-// interpreter's state; api is the vocabulary of all other packages.
+// interpreter's state.
 var (
 	mayHaveMoreLines = map[string]bool{"invoker/sandbox/child": true}
 	mayHaveMoreNames = map[string]bool{"api": true}

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/codesous/sous/cmd/sous/soustest"
+	"github.com/codesous/sous/invoker/sandbox/sandboxtest"
 )
 
 // TestChildKnowsNoServer: a child runs tenants' code, and everything that it
@@ -33,7 +33,7 @@ func TestChildKnowsNoServer(t *testing.T) {
 // from import paths and imports, so a new dependency can move the dispatch.
 func TestDispatchComesEarly(t *testing.T) {
 	t.Parallel()
-	cmd := exec.Command(soustest.Executable(t), "version")
+	cmd := exec.Command(sandboxtest.Build(t, "github.com/codesous/sous/cmd/sous"), "version")
 	cmd.Env = append(os.Environ(), "GODEBUG=inittrace=1")
 	var trace bytes.Buffer
 	cmd.Stderr = &trace

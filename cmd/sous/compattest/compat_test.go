@@ -161,7 +161,7 @@ func (r *row) try(ctx context.Context, pool *sandbox.Pool, want json.RawMessage)
 
 // call is one activation in a sandbox of prog. It returns its value and processor time.
 func (r *row) call(ctx context.Context, pool *sandbox.Pool, prog *sandbox.Program) (json.RawMessage, time.Duration, error) {
-	s, err := pool.Acquire(ctx, prog)
+	s, err := pool.Acquire(ctx, prog, nil)
 	if err != nil {
 		return nil, 0, err
 	}

@@ -27,20 +27,21 @@ func TestKilledServerLosesNothing(t *testing.T) {
 	t.Parallel()
 	const invocations = 200
 	store := redis(t)
-	args := []string{"--sandbox-max", fmt.Sprint(invocations), "--sandbox-memory-budget", "65536"}
+	args := []string{"--sandbox-max", fmt.Sprint(invocations), "--sandbox-reserve", "-1", "--sandbox-memory-budget", "65536"}
 	server := platformtest.Serve(t, store, args...)
-	server.Publish(t, "sleeper", `{"timeout_ms": 20000, "memory_mb": 16, "max_concurrency": 200}`, map[string]string{
-		"function.js": `export default () => new Promise((r) => setTimeout(r, 19000));`,
+	server.Publish(t, "sleeper", `{"timeout_ms": 40000, "memory_mb": 16, "max_concurrency": 200}`, map[string]string{
+		"function.js": `export default () => new Promise((r) => setTimeout(r, 39000));`,
 	})
+	sleeper := server.API(t).Namespace(platformtest.Namespace).Function("sleeper")
 	ids := make([]string, invocations)
 	var wg sync.WaitGroup
 	for n := range ids {
 		key := fmt.Sprintf("call-%d", n)
 		ids[n] = api.DerivedActivationID(platformtest.Tenant, platformtest.Namespace, "sleeper", api.Ref{Alias: "prod"}, key)
 		wg.Go(func() {
-			answer, err := server.Web(context.WithoutCancel(t.Context()), "sleeper", map[string]string{"Idempotency-Key": key})
-			if err == nil && answer.Status == http.StatusOK {
-				t.Errorf("call %d succeeded on a killed server, want an error", n)
+			out, err := sleeper.Invoke(context.WithoutCancel(t.Context()), client.InvokeOptions{Ref: api.Ref{Alias: "prod"}, IdempotencyKey: key})
+			if err == nil {
+				t.Errorf("call %d ended with %s on a killed server, want an error", n, out.Status)
 			}
 		})
 	}
@@ -63,7 +64,7 @@ func TestKilledServerLosesNothing(t *testing.T) {
 	// The list reads the index, not the records one by one: what it shows as ended
 	// was ended by the sweeper or by this reading.
 	tenant = again.API(t)
-	platformtest.Eventually(t, 60*time.Second, "every activation is ended as lost", func() error {
+	platformtest.Eventually(t, 90*time.Second, "every activation is ended as lost", func() error {
 		return countStatus(t.Context(), tenant, ids, api.StatusError)
 	})
 	for _, id := range ids {

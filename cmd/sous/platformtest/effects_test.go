@@ -35,14 +35,22 @@ func TestEveryEffectHasARecord(t *testing.T) {
 	for range kills {
 		ctx, stop := context.WithCancel(t.Context())
 		var load sync.WaitGroup
+		runs := make(chan bool, 1)
 		for range callers {
 			load.Go(func() {
 				for ctx.Err() == nil {
-					_, _ = server.Web(ctx, "writer", nil) // the killed server answers nothing
+					_, err := server.Web(ctx, "writer", nil) // the killed server answers nothing
+					select {
+					case runs <- err == nil:
+					default:
+					}
 				}
 			})
 		}
-		kill := time.NewTimer(100*time.Millisecond + rand.N(200*time.Millisecond))
+		if !<-runs {
+			t.Error("the first call failed, want an answer")
+		}
+		kill := time.NewTimer(rand.N(200 * time.Millisecond))
 		<-kill.C
 		if err := server.Kill(); err != nil {
 			t.Fatalf("Kill: %v", err)

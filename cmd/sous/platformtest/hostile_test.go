@@ -81,7 +81,7 @@ export default () => 1;`),
 		failed("no-constructor-escape", `export default () => (() => {}).constructor("return process")().binding("fs");`, api.ErrException),
 		fine("ten-megabytes-of-logs", "", `export default () => { for (let i = 0; i < 10240; i++) console.log("x".repeat(1024)); return "logged"; };`, "logged"),
 		{
-			name: "fifty-megabyte-result", source: `export default () => "x".repeat(50e6);`, config: `{"memory_mb": 512}`,
+			name: "fifty-megabyte-result", source: `export default () => "x".repeat(50e6);`, config: `{"memory_mb": 512, "timeout_ms": 20000}`,
 			status: http.StatusBadGateway, code: api.CodeRuntimeResultTooLarge, ends: api.StatusError, errorType: api.ErrResultTooLarge,
 		},
 		fine("prototype-pollution", "", `

@@ -25,6 +25,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/client"
+	"github.com/codesous/sous/api/quota"
 	"github.com/codesous/sous/cadenceworker/cadencetest"
 	"github.com/codesous/sous/cmd/sous/platformtest"
 	"github.com/codesous/sous/cmd/sous/soustest"
@@ -40,9 +41,16 @@ var steady = map[string]func(float64) bool{
 	"sous_build_info":                          func(v float64) bool { return v == 1 },
 	"sous_sandbox_memory_budget_bytes":         func(v float64) bool { return v >= 256<<20 },
 	"sous_sandbox_processes_max":               func(v float64) bool { return v == fewSandboxes },
+	"sous_http_working_requests":               func(v float64) bool { return v >= 0 && v < 100 }, // moves for moments only
+	"sous_http_working_requests_max":           func(v float64) bool { return v >= 16 },           // falls under overload only
+	"sous_http_held_bytes":                     func(v float64) bool { return v >= 0 },
+	"sous_http_held_bytes_max":                 func(v float64) bool { return v >= 64<<20 },
+	"sous_http_refused_total":                  func(v float64) bool { return v >= 0 }, // needs an attack: TestNeighbours…
 	"sous_http_connections_max":                func(v float64) bool { return v == fewConnections },
 	"sous_store_connection_wait_seconds_total": func(v float64) bool { return v >= 0 }, // needs more concurrent calls than the pool has connections
 	"sous_secret_audit_lost_total":             func(v float64) bool { return v == 0 }, // needs a store that is away when the server ends
+	"sous_log_wait_seconds_total":              func(v float64) bool { return v >= 0 }, // needs an attack: TestNeighboursRedaction
+	"sous_sandbox_priority_changes_total":      func(v float64) bool { return v >= 0 }, // needs more busy sandboxes than processors
 	"sous_store_commit_queued":                 func(v float64) bool { return v >= 0 && v < 1000 },
 	"sous_store_clock_skew_seconds":            func(v float64) bool { return v > -1 && v < 1 }, // its store has this machine's clock
 	"sous_store_commit_lag_seconds":            func(v float64) bool { return v >= 0 && v < 10 },
@@ -126,8 +134,8 @@ func TestMetricsAreDocumentedAndMove(t *testing.T) {
 	}
 	takes := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})) // as a collector
 	t.Cleanup(takes.Close)
-	config.Args = append(config.Args, "--trace-endpoint", takes.URL)
-	w := &work{t: t, store: store}
+	config.Args = append(config.Args, "--trace-endpoint", takes.URL, "--egress-allow", "127.0.0.1/32")
+	w := &work{t: t, store: store, upstream: takes.URL}
 	if !testing.Short() {
 		w.cadence = cadencetest.Start(t)
 		config.Args = append(config.Args, "--cadence-addr", w.cadence.GRPCAddr)
@@ -135,7 +143,7 @@ func TestMetricsAreDocumentedAndMove(t *testing.T) {
 	server := config.Serve(t)
 	w.server = server
 	scrapes := []families{scrape(t, server.Output())}
-	for _, step := range []func(){w.ordinary, w.secrets, w.jobs, w.tasks, w.schedules, w.activities, w.crowd, w.deaths, w.outage} {
+	for _, step := range []func(){w.ordinary, w.secrets, w.jobs, w.tasks, w.quotas, w.schedules, w.activities, w.crowd, w.deaths, w.outage} {
 		step()
 		scrapes = append(scrapes, w.during...)
 		w.during = nil
@@ -249,10 +257,11 @@ func abandon(t *testing.T, url string) {
 
 // work moves the metrics.
 type work struct {
-	t      *testing.T
-	server *platformtest.Server
-	store  *storagetest.Server
-	during []families // scrapes taken while a step was at work
+	upstream string // the URL of a server that answers
+	t        *testing.T
+	server   *platformtest.Server
+	store    *storagetest.Server
+	during   []families // scrapes taken while a step was at work
 
 	cadence *cadencetest.Server // nil under -short
 }
@@ -291,8 +300,16 @@ func (w *work) ordinary() {
 		w.server.Publish(w.t, name, `{"timeout_ms": 1000}`, map[string]string{"function.js": "export default () => { " + body + " };"})
 	}
 	w.server.Publish(w.t, "public", `{"authz": {"invoke_http_roles": ["*"]}}`, map[string]string{"function.js": `export default () => "hi";`})
+	w.server.Publish(w.t, "fetch", `{"capabilities": {"http": {"allowHosts": ["`+strings.TrimPrefix(w.upstream, "http://")+`"]}}}`,
+		map[string]string{"function.js": `export default async () => await (await fetch("` + w.upstream + `")).text();`})
 	w.want(http.StatusOK, "good")
 	w.want(http.StatusOK, "good")
+	w.want(http.StatusOK, "fetch")
+	for i := range 12 { // more than the audit keeps one by one
+		if _, err := w.server.API(w.t).Namespace(platformtest.Namespace).CreateFunction(w.t.Context(), client.NewFunction{Name: "no name"}); err == nil {
+			w.t.Errorf("function %d without a valid name: got no error, want a refusal", i)
+		}
+	}
 	w.want(http.StatusBadGateway, "fail")
 	w.want(http.StatusGatewayTimeout, "spin")
 	w.want(http.StatusNotFound, "none")
@@ -306,7 +323,7 @@ func (w *work) ordinary() {
 		w.want(http.StatusUnauthorized, "good", "Authorization", "Bearer nonsense")
 		w.want(http.StatusOK, "good", "Idempotency-Key", "k")
 	}
-	ctx, cancel := context.WithTimeout(w.t.Context(), 300*time.Millisecond)
+	ctx, cancel := context.WithTimeout(w.t.Context(), 600*time.Millisecond)
 	defer cancel()
 	w.call(ctx, "wait") // the caller goes away
 	w.later("fail")
@@ -326,6 +343,19 @@ func (w *work) ordinary() {
 		}
 		return nil
 	})
+}
+
+// quotas uses up a limit of another tenant.
+func (w *work) quotas() {
+	tenant, ctx := w.server.APIOf(w.t, "t_limited"), w.t.Context()
+	if _, err := tenant.SetLimits(ctx, quota.TenantLimits{Batches: 1}); err != nil {
+		w.t.Fatalf("SetLimits: %v", err)
+	}
+	for _, want := range []api.Code{"", api.CodeTenantQuota} {
+		if _, err := tenant.Namespace("default").CreateBatch(ctx, nil); api.ErrorCode(err) != want {
+			w.t.Errorf("CreateBatch: got error %v, want code %q", err, want)
+		}
+	}
 }
 
 // tasks claims a task with a worker that stops reporting, and waits until the sweeper

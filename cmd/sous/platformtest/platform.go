@@ -104,6 +104,20 @@ func (s *Server) API(t testing.TB) *client.Tenant {
 	return s.client(t).Tenant(Tenant)
 }
 
+// APIOf returns a client of another tenant that does not repeat failed requests.
+func (s *Server) APIOf(t testing.TB, tenant string) *client.Tenant {
+	t.Helper()
+	return s.client(t).Tenant(tenant)
+}
+
+// PublishTo is Publish for another tenant, for which APIOf returned the client.
+func (s *Server) PublishTo(t testing.TB, tenant *client.Tenant, name, config string, files map[string]string) {
+	t.Helper()
+	if err := publish(t, tenant, name, config, files, nil); err != nil {
+		t.Fatalf("publish %s: %v", name, err)
+	}
+}
+
 // Publish creates a function, publishes files under config ("" is the default),
 // and points prod at it.
 func (s *Server) Publish(t testing.TB, name, config string, files map[string]string) {
@@ -129,7 +143,12 @@ func (s *Server) TryPublish(t testing.TB, name string, files map[string]string) 
 }
 
 func (s *Server) publish(t testing.TB, name, config string, files map[string]string, verify *bool) error {
-	ns := s.API(t).Namespace(Namespace)
+	t.Helper()
+	return publish(t, s.API(t), name, config, files, verify)
+}
+
+func publish(t testing.TB, tenant *client.Tenant, name, config string, files map[string]string, verify *bool) error {
+	ns := tenant.Namespace(Namespace)
 	if _, err := ns.CreateFunction(t.Context(), client.NewFunction{Name: name}); err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -86,7 +87,7 @@ type storeStorm struct {
 	codes    map[string]int // how often calls were answered so
 	wrong    []string       // answers that no caller should have had
 	calls    int
-	busy     int      // calls that were refused for lack of a free sandbox
+	busy     int      // calls that were refused before they ran
 	ended    []string // activations whose calls were answered with success
 	accepted []string // asynchronous activations that were accepted
 }
@@ -95,9 +96,22 @@ type storeStorm struct {
 // contract. It always allows the caller to repeat the call.
 func (s *storeStorm) unavailable(err error) bool {
 	answer := (*client.ResponseError)(nil)
-	fine := errors.As(err, &answer) && answer.Status == http.StatusServiceUnavailable && answer.Err.Code == api.CodeStoreUnavailable && answer.Err.RetryAfter > 0
-	s.note(fine, func() string { return err.Error() })
+	errors.As(err, &answer)
+	retry := answer != nil && answer.Status == http.StatusServiceUnavailable && answer.Err.RetryAfter > 0
+	if retry && answer.Err.Code == api.CodeOverloaded {
+		s.refused()
+		return true
+	}
+	s.note(retry && answer.Err.Code == api.CodeStoreUnavailable, func() string { return err.Error() })
 	return true
+}
+
+// refused notes a call that was refused before it ran: the machine is too slow for the load, or
+// all requests that waited for the store go on at once.
+func (s *storeStorm) refused() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.busy++
 }
 
 func (s *storeStorm) note(fine bool, what func() string) {
@@ -148,15 +162,13 @@ func (s *storeStorm) call(ctx context.Context, n int) {
 		s.ended = append(s.ended, answer.ActivationID)
 		return
 	}
-	// A machine that is too slow for the load refuses calls before they run.
-	if code := answer.Code(); code == string(api.CodeConcurrencyLimit) || code == string(api.CodeCapacityLimit) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.busy++
+	unavailable := err == nil && answer.Status == http.StatusServiceUnavailable && answer.Header.Get("Retry-After") != ""
+	code := api.Code(answer.Code())
+	if code == api.CodeConcurrencyLimit || code == api.CodeCapacityLimit || unavailable && code == api.CodeOverloaded {
+		s.refused()
 		return
 	}
-	fine := err == nil && answer.Status == http.StatusServiceUnavailable && answer.Code() == string(api.CodeStoreUnavailable) && answer.Header.Get("Retry-After") != ""
-	s.note(fine, func() string { return fmt.Sprintf("call %d: %v %d %s", n, err, answer.Status, answer.Body) })
+	s.note(unavailable && code == api.CodeStoreUnavailable, func() string { return fmt.Sprintf("call %d: %v %d %s", n, err, answer.Status, answer.Body) })
 }
 
 func get(ctx context.Context, c *http.Client, url string) (a platformtest.Answer, err error) {
@@ -241,7 +253,7 @@ func (s *storeStorm) activations() {
 		t.Errorf("got %d synchronous calls, want %d at least", s.calls, want)
 	}
 	if s.busy > s.calls/10 {
-		t.Errorf("%d of %d synchronous calls were refused for lack of a free sandbox, want fewer", s.busy, s.calls)
+		t.Errorf("%d of %d calls were refused before they ran, want fewer", s.busy, s.calls)
 	}
 	var readers sync.WaitGroup
 	ids := make(chan string)
@@ -275,7 +287,8 @@ func (s *storeStorm) answers() {
 	}
 	delete(s.failures, "0 none") // a worker has a shorter timeout than other callers
 	for answer, n := range s.failures {
-		if answer != fmt.Sprint(http.StatusServiceUnavailable, " ", api.CodeStoreUnavailable) {
+		code, unavailable := strings.CutPrefix(answer, fmt.Sprint(http.StatusServiceUnavailable, " "))
+		if c := api.Code(code); !unavailable || c != api.CodeStoreUnavailable && c != api.CodeOverloaded {
 			t.Errorf("workers got the answer %s %d times, want 0", answer, n)
 		}
 	}

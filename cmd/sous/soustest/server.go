@@ -31,7 +31,7 @@ const waitLimit = 20 * time.Second
 // too little memory for the race detector.
 func Executable(t testing.TB) string {
 	t.Helper()
-	return sandboxtest.Build(t, "github.com/codesous/sous/cmd/sous")
+	return sandboxtest.Sous(t)
 }
 
 // Server is a running sous dev or sous serve.

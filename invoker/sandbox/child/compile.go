@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 
 	"github.com/dop251/goja"
 	"github.com/dop251/goja/file"
@@ -41,10 +42,13 @@ type program struct {
 	// asynchronous reports that the script probably uses promises. A wrong guess costs
 	// time only.
 	asynchronous bool
-	globals      []row
-	context      []liveRow
-	additions    []*goja.Program // none for most scripts
-	words        words
+	// growing is how many bytes exist twice at the moment, because a memory of WebAssembly is
+	// copied while it grows. The memory watch counts them once.
+	growing   atomic.Int64
+	globals   []row
+	context   []liveRow
+	additions []*goja.Program // none for most scripts
+	words     words
 	// requires reports that the script may require modules of Node.
 	requires bool
 	modules  map[string]*goja.Program // of Node, compiled

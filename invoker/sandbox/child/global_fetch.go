@@ -80,17 +80,26 @@ func (r *realm) closeLate(head []byte) {
 
 // incomingBody returns the stream of a body of which the host holds the rest, and of which
 // first has arrived. Each read of a script that finds nothing is a call of the host, so a
-// script that does not read makes the server on the other side wait.
-func (r *realm) incomingBody(h network.Handle, first []byte, signal *abortSignal) *goja.Object {
+// script that does not read makes the server on the other side wait. g decompresses the rest, if
+// it is not nil; first is plain.
+func (r *realm) incomingBody(h network.Handle, first []byte, g *gunzip, signal *abortSignal) *goja.Object {
 	next := r.newFunction("", 0, func(goja.FunctionCall) goja.Value {
 		return r.promised(func() *deferred {
-			return send(r, network.BodyRead, h, nil, func(part network.BodyPart, data []byte) goja.Value {
-				return r.vm.NewArray(r.newBytes(data), part.End)
-			})
+			if g != nil {
+				return r.nextPlain(h, g)
+			}
+			return r.nextPart(h)
 		})
 	})
 	stop := r.newFunction("", 0, func(goja.FunctionCall) goja.Value {
-		return r.promised(func() *deferred { return sendOnly(r, network.BodyCancel, h, nil) })
+		return r.promised(func() *deferred {
+			if g != nil && g.whole { // the host has no more of it
+				d := r.newDeferred()
+				must(d.resolve(goja.Undefined()))
+				return d
+			}
+			return sendOnly(r, network.BodyCancel, h, nil)
+		})
 	})
 	made := r.callBuiltin("internal/webstreams", "incomingBody", r.newBytes(first), next, stop).(*goja.Object)
 	stream, fail := made.Get("0").(*goja.Object), made.Get("1")

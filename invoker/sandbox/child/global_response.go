@@ -127,9 +127,15 @@ func redirect(r *realm, call goja.FunctionCall) goja.Value {
 func (r *realm) fetched(head, blob []byte, signal *abortSignal) goja.Value {
 	var reply network.FetchResponse
 	r.decode(head, &reply)
+	whole := reply.Body == 0
+	var g *gunzip
+	if reply.Gzip {
+		g = newGunzip(blob, whole)
+		blob, whole = g.ahead()
+	}
 	content := &body{data: blob}
-	if reply.Body != 0 {
-		content = &body{flowing: true, stream: r.incomingBody(network.Handle{ID: reply.Body}, blob, signal)}
+	if !whole {
+		content = &body{flowing: true, stream: r.incomingBody(network.Handle{ID: reply.Body}, blob, g, signal)}
 	}
 	p := &response{
 		body: content, headers: &headers{}, kind: "basic",

@@ -18,7 +18,7 @@ const httpGreeting = `{"version":"2.0","rawPath":"/v1/web/t/n/f/prod/hi","path":
 func (p *parent) start(trigger, job, event string, flags uint8) {
 	p.t.Helper()
 	head := wire.InvokeHead{
-		ActivationID: "0b1c", DeadlineMS: time.Now().Add(10 * time.Second).UnixMilli(), Attempt: 1, Flags: flags,
+		ActivationID: "0b1c", DeadlineMS: time.Now().Add(time.Minute).UnixMilli(), Attempt: 1, Flags: flags,
 		Trigger: json.RawMessage(trigger), Principal: json.RawMessage(`{"sub":"me","roles":[]}`), Job: json.RawMessage(job),
 	}
 	p.write(wire.AppendInvoke(nil, &head, []byte(event)))

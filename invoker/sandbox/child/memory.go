@@ -42,6 +42,7 @@ const checkInterval = 100 * time.Millisecond
 type memoryWatch struct {
 	base        int64 // live before the first activation
 	limit       int64
+	growing     *atomic.Int64 // bytes that exist twice (see program); nil for none
 	over        func()
 	collections atomic.Int64 // that were seen
 	last        atomic.Int64 // live at the last collection
@@ -95,15 +96,15 @@ func (w *memoryWatch) follow(used int64) {
 }
 
 // newMemoryWatch makes the watch of a child with a limit of limitMB; base is the live
-// memory before the first activation. over is called, on any goroutine, when an activation
-// must be stopped. It also sets Go's memory limit, 1.25 times the limit above the memory
-// that is mapped now, so that the collector runs more often before a script reaches its
-// own.
-func newMemoryWatch(base int64, limitMB int, over func()) *memoryWatch {
+// memory before the first activation, and growing the bytes that exist twice at a moment. over
+// is called, on any goroutine, when an activation must be stopped. It also sets Go's memory
+// limit, 1.25 times the limit above the memory that is mapped now, so that the collector runs
+// more often before a script reaches its own.
+func newMemoryWatch(base int64, limitMB int, growing *atomic.Int64, over func()) *memoryWatch {
 	limit := int64(limitMB) << 20
 	mapped := gauge(metricTotal) - gauge(metricReleased)
 	debug.SetMemoryLimit(mapped + limit + limit/4)
-	w := &memoryWatch{base: base, limit: limit, over: over}
+	w := &memoryWatch{base: base, limit: limit, growing: growing, over: over}
 	w.timer = time.AfterFunc(checkInterval, w.checkHeap)
 	w.timer.Stop()
 	return w
@@ -158,6 +159,9 @@ func (w *memoryWatch) check(live int64) (again bool) {
 		return false
 	}
 	over := used > w.limit
+	if over && w.growing != nil {
+		over = used-w.growing.Load() > w.limit
+	}
 	wasOver := w.twice.Swap(over)
 	if used > w.limit+w.limit/4 || over && wasOver {
 		w.over()

@@ -207,7 +207,7 @@ func (s *server) assign() (more bool, err error) {
 		ready.MappedBytes = s.opts.MappedBytes()
 	}
 	if s.opts.WatchMemory {
-		s.memory = newMemoryWatch(ready.LiveBytes, head.MemoryMB, func() { s.stop(causeMemory) })
+		s.memory = newMemoryWatch(ready.LiveBytes, head.MemoryMB, &program.growing, func() { s.stop(causeMemory) })
 		s.memory.start()
 		collectForRuns()
 	}

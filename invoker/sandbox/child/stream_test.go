@@ -2,10 +2,12 @@ package child
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/invoker/sandbox/wire"
 )
 
@@ -107,6 +109,37 @@ func TestStreamedAnswers(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestLimitOfStreams: a body of api.MaxStreamBytes is complete. The write that would exceed
+// it throws, sends nothing, and leaves the answer open for a smaller one.
+func TestLimitOfStreams(t *testing.T) {
+	t.Parallel()
+	p := inProcess(t).source(`export default async () => {
+		const w = cs.respond(200), part = new Uint8Array(1 << 20);
+		for (let i = 0; i < 255; i++) await w.write(part);
+		await w.write(part.subarray(1));
+		try { await w.write("ab") } catch (e) { console.log(e.name + ": " + e.message) }
+		await w.write("c");
+	}`)
+	p.start(byHTTP, "", "null", streams)
+	total, unread := 0, 0
+	r := p.receive(func(r *received) int {
+		total += len(r.body)
+		unread += len(r.body)
+		r.body = r.body[:0]
+		if unread < wire.StreamWindow/4 {
+			return 0
+		}
+		n := unread
+		unread = 0
+		return n
+	})
+	want := []string{"RangeError: the answer is more than 256 MiB"}
+	if total != api.MaxStreamBytes || !r.ended || !slices.Equal(r.logs, want) {
+		t.Errorf("got %d bytes, ended %v, logs %q, outcome %d %.300s; want %d bytes, complete, and the log %q",
+			total, r.ended, r.logs, r.done.Outcome, r.done.Body, api.MaxStreamBytes, want)
 	}
 }
 

@@ -35,8 +35,11 @@ func (m *wasmMemory) Reallocate(size uint64) []byte {
 		if before > 0 && m.engine.bytes+room > m.engine.limit/2 {
 			collectFast() // the memory watch must not see the copies of earlier growth beside the next
 		}
+		growing := &m.engine.realm.program.growing
+		growing.Store(int64(before))
 		grown := make([]byte, size, room)
 		copy(grown, m.bytes)
+		growing.Store(0)
 		m.engine.bytes += room - before
 		m.bytes = grown
 	}

@@ -9,11 +9,14 @@
 // Server and nursery talk over a SOCK_SEQPACKET socket, one message at a time:
 //
 //	nursery → server   Greeting: the isolation that this host allows
-//	server → nursery   one byte, with the descriptors of a child's stderr and socket
-//	nursery → server   Birth: the child's pid, or why it could not be started
+//	server → nursery   Request, for a start with the descriptors of a child's stderr and socket
+//	nursery → server   Reply: the child's pid, or why it could not be started
+//
+// Where children run as users of their own, the server may lack the capabilities to limit
+// them. The nursery, which may become any user, then does it (users_linux.go).
 //
 // The nursery and its children run the same executable; their arguments decide what they
-// become (Dispatch, and child.Main behind it). sandbox/spawn_linux.go is the server's half.
+// become (Dispatch, and child.Main behind it). Package spawn is the server's half.
 package nursery
 
 import (
@@ -40,35 +43,56 @@ const MaxMessage = 4 << 10
 // namespace. It is not 0, so that exec takes all capabilities away.
 const SandboxID = 1000
 
-// nobodyID is the id of user nobody and its group, which children run as on the host if
-// their parent is root.
-const nobodyID = 65534
-
-// Isolation is how far a host lets a child's namespaces go.
+// Isolation is how far a host lets a child be separated from the server.
 type Isolation int
 
-// The isolations, best first.
+// The isolations, best first. IsolateOther and IsolateUser need a nursery that may change users.
 const (
-	IsolateNobody Isolation = iota // own user and network namespace, user nobody outside (parent is root)
-	IsolateSelf                    // own user and network namespace, the parent's user outside
-	IsolateNone                    // the host refuses namespaces
+	IsolateOther Isolation = iota // own user and network namespace, another user than the server outside
+	IsolateSelf                   // own user and network namespace, the server's user outside
+	IsolateUser                   // no namespaces, another user than the server
+	IsolateNone                   // no namespaces, the server's user
 )
 
 func (i Isolation) String() string {
-	return [...]string{"user and network namespace, as user nobody", "user and network namespace", "no namespaces"}[i]
+	return [...]string{
+		"user and network namespace, as another user", "user and network namespace", "no namespaces, as another user", "no namespaces",
+	}[i]
 }
+
+// changesUser reports whether a child runs as another user than the server.
+func (i Isolation) changesUser() bool { return i == IsolateOther || i == IsolateUser }
+
+// namespaces reports whether a child has a user and a network namespace of its own.
+func (i Isolation) namespaces() bool { return i == IsolateOther || i == IsolateSelf }
 
 // Greeting is the nursery's first message: what the host allows, and why no more.
 type Greeting struct {
 	Isolation Isolation `json:"isolation"`
-	Refused   []string  `json:"refused,omitempty"`
+	// Users are those that children can run as. It is empty where they run as the server's.
+	Users   Users    `json:"users"`
+	Refused []string `json:"refused,omitempty"`
 }
 
-// Birth answers a request, which is one byte and two descriptors: the child's
-// stderr and its socket.
-type Birth struct {
-	PID   int    `json:"pid,omitempty"`
-	Error string `json:"error,omitempty"`
+// Request asks for a child, with two descriptors: its stderr and its socket. If PID is set, it
+// asks for one of the other things about that living child.
+type Request struct {
+	// User is the user, and the group, that the child gets or has. It is one of Greeting.Users.
+	User int `json:"user,omitempty"`
+
+	PID         int          `json:"pid,omitempty"`
+	Limit       *unix.Rlimit `json:"limit,omitempty"` // of Resource
+	Resource    int          `json:"resource,omitempty"`
+	Nice        *int         `json:"nice,omitempty"`
+	Descriptors bool         `json:"descriptors,omitempty"`
+}
+
+// Reply answers a request.
+type Reply struct {
+	PID         int      `json:"pid,omitempty"`         // of the new child
+	Descriptors []string `json:"descriptors,omitempty"` // the names of the child's open files
+	Error       string   `json:"error,omitempty"`
+	Errno       int      `json:"errno,omitempty"` // of Error, if it is one of the system
 }
 
 // Dispatch runs the nursery, and does not return, where this process was started
@@ -77,7 +101,7 @@ func Dispatch() {
 	if len(os.Args) < 3 || os.Args[2] != Arg {
 		return
 	}
-	first := IsolateNobody
+	first := IsolateOther
 	if len(os.Args) > 3 {
 		if _, err := fmt.Sscan(os.Args[3], &first); err != nil {
 			fail(err)
@@ -120,59 +144,105 @@ func serve(first Isolation) error {
 		return err
 	}
 	for {
-		files, err := receive()
-		if err != nil || files == nil {
+		request, files, err := receive()
+		if err != nil || request == nil {
 			return err
 		}
-		birth := Birth{}
-		if child, err := start(greeting.Isolation, files, syscall.CLONE_PARENT); err != nil {
-			birth.Error = err.Error()
-		} else {
-			birth.PID = child.Pid
-			// The server waits for it; only the handle is ours.
-			err = child.Release()
+		var reply Reply
+		if request.PID != 0 {
+			reply, err = attend(*request)
 			if err != nil {
-				birth.Error = err.Error()
+				return err
 			}
+		} else {
+			reply = bear(greeting.Isolation, request.User, files)
 		}
 		for _, f := range files {
 			if err := f.Close(); err != nil {
 				return err
 			}
 		}
-		if err := send(birth); err != nil {
+		if err := send(reply); err != nil {
 			return err
 		}
 	}
+}
+
+// bear starts a child for the server.
+func bear(i Isolation, user int, files []*os.File) Reply {
+	if len(files) != 2 {
+		return Reply{Error: fmt.Sprintf("a start with %d descriptors", len(files))}
+	}
+	child, err := start(i, user, files, syscall.CLONE_PARENT)
+	if err != nil {
+		return Reply{Error: err.Error()}
+	}
+	reply := Reply{PID: child.Pid}
+	// The server waits for it; only the handle is ours.
+	if err := child.Release(); err != nil {
+		reply.Error = err.Error()
+	}
+	return reply
 }
 
 // settle finds the best isolation that this host allows by starting children
 // that end at once for want of a socket.
 func settle(first Isolation) (Greeting, error) {
 	g := Greeting{Isolation: first}
-	if g.Isolation == IsolateNobody && os.Geteuid() != 0 {
-		g.Isolation = IsolateSelf
+	privileged, err := mayChangeUsers()
+	if err != nil {
+		return g, err
 	}
 	for ; ; g.Isolation++ {
-		child, err := start(g.Isolation, []*os.File{nil, nil}, 0)
-		if err == nil {
-			_, err = child.Wait()
-			return g, err
+		users := []Users{{}}
+		if g.Isolation.changesUser() {
+			if !privileged {
+				continue
+			}
+			users = []Users{ownUsers, sharedUser}
 		}
-		if g.Isolation == IsolateNone {
-			return g, err
+		for _, g.Users = range users {
+			err = tryUsers(g.Isolation, g.Users)
+			if err == nil && g.Isolation.changesUser() {
+				return g, shed()
+			}
+			if err == nil || g.Isolation == IsolateNone {
+				return g, err
+			}
+			g.Refused = append(g.Refused, fmt.Sprintf("%s%s: %v", g.Isolation, g.Users, err))
 		}
-		g.Refused = append(g.Refused, fmt.Sprintf("%s: %v", g.Isolation, err))
 	}
 }
 
-// start runs this executable as a child, with stderr and a socket alone.
-func start(i Isolation, files []*os.File, flags uintptr) (*os.Process, error) {
+// tryUsers starts a child as the first of the users and one as the last.
+func tryUsers(i Isolation, users Users) error {
+	ids := []int{users.First}
+	if users.Count > 1 {
+		ids = append(ids, users.First+users.Count-1)
+	}
+	for _, id := range ids {
+		child, err := start(i, id, []*os.File{nil, nil}, 0)
+		if err != nil {
+			return err
+		}
+		if _, err := child.Wait(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// start runs this executable as a child, with stderr and a socket alone. user is not used
+// where children run as the server's.
+func start(i Isolation, user int, files []*os.File, flags uintptr) (*os.Process, error) {
 	attr := &syscall.SysProcAttr{Cloneflags: flags}
-	if i != IsolateNone {
-		uid, gid := os.Geteuid(), os.Getegid()
-		if i == IsolateNobody {
-			uid, gid = nobodyID, nobodyID
+	uid, gid := os.Geteuid(), os.Getegid()
+	if i.changesUser() {
+		uid, gid = user, user
+		attr.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)} // and no other group
+	}
+	if i.namespaces() {
+		if i.changesUser() {
 			attr.Credential = &syscall.Credential{Uid: SandboxID, Gid: SandboxID}
 			attr.GidMappingsEnableSetgroups = true
 		}
@@ -202,28 +272,41 @@ func send(message any) error {
 	return unix.Sendmsg(socketFD, text[:min(len(text), MaxMessage)], nil, nil, unix.MSG_NOSIGNAL)
 }
 
-// receive returns the two files of a request, nil when the server has closed the socket.
-func receive() ([]*os.File, error) {
-	var one [1]byte
+// receive returns a request and its files, nil when the server has closed the socket.
+func receive() (*Request, []*os.File, error) {
+	text := make([]byte, MaxMessage)
 	oob := make([]byte, unix.CmsgSpace(2*4))
 	for {
-		n, oobn, _, _, err := unix.Recvmsg(socketFD, one[:], oob, unix.MSG_CMSG_CLOEXEC)
+		n, oobn, _, _, err := unix.Recvmsg(socketFD, text, oob, unix.MSG_CMSG_CLOEXEC)
 		if errors.Is(err, unix.EINTR) {
 			continue
 		}
 		if err != nil || n == 0 {
-			return nil, err
+			return nil, nil, err
 		}
-		messages, err := unix.ParseSocketControlMessage(oob[:oobn])
-		if err != nil || len(messages) != 1 {
-			return nil, errors.Join(err, errors.New("a request without descriptors"))
+		var request Request
+		if err := json.Unmarshal(text[:n], &request); err != nil {
+			return nil, nil, err
 		}
-		fds, err := unix.ParseUnixRights(&messages[0])
-		if err != nil || len(fds) != 2 {
-			return nil, errors.Join(err, fmt.Errorf("a request with %d descriptors", len(fds)))
-		}
-		return []*os.File{os.NewFile(uintptr(fds[0]), "stderr"), os.NewFile(uintptr(fds[1]), "socket")}, nil
+		files, err := received(oob[:oobn])
+		return &request, files, err
 	}
+}
+
+// received returns the two files of a start, none of another request.
+func received(oob []byte) ([]*os.File, error) {
+	if len(oob) == 0 {
+		return nil, nil
+	}
+	messages, err := unix.ParseSocketControlMessage(oob)
+	if err != nil || len(messages) != 1 {
+		return nil, errors.Join(err, errors.New("a request without descriptors"))
+	}
+	fds, err := unix.ParseUnixRights(&messages[0])
+	if err != nil || len(fds) != 2 {
+		return nil, errors.Join(err, fmt.Errorf("a request with %d descriptors", len(fds)))
+	}
+	return []*os.File{os.NewFile(uintptr(fds[0]), "stderr"), os.NewFile(uintptr(fds[1]), "socket")}, nil
 }
 
 // DieWithServer has the kernel kill this child when the thread that started the

@@ -1,4 +1,4 @@
-// Package sandboxtest builds the sandbox child for tests.
+// Package sandboxtest builds the sandbox child, and programs that start it, for tests.
 //
 // A test binary cannot be its own child: built with -race it crashes under the
 // child's system call filter, and built with cgo Landlock needs more of it.
@@ -6,14 +6,19 @@ package sandboxtest
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/fnv"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
+	"slices"
 	"sync"
 	"testing"
+
+	"github.com/klauspost/compress/zstd"
 )
 
 // childPackage is the program that dispatches to child.Main.
@@ -33,19 +38,93 @@ func Executable(t testing.TB) string {
 // relative to the test's folder), built as Executable builds.
 func Build(t testing.TB, pkg string) string {
 	t.Helper()
-	once, _ := built.LoadOrStore(pkg, sync.OnceValues(func() (string, error) { return build(pkg) }))
-	path, err := once.(func() (string, error))()
+	return once(t, pkg, func() (string, error) { return build(pkg, filepath.Base(pkg)) })
+}
+
+// Sous is the path of sous, which embeds the program of Executable as that of `make build` does.
+// Build makes one that is its own sandbox child.
+func Sous(t testing.TB) string {
+	t.Helper()
+	child := Executable(t)
+	return once(t, "sous with its child", func() (string, error) { return buildSous(child) })
+}
+
+func once(t testing.TB, what string, build func() (string, error)) string {
+	t.Helper()
+	of, _ := built.LoadOrStore(what, sync.OnceValues(build))
+	path, err := of.(func() (string, error))()
 	if err != nil {
-		t.Fatalf("build %s: got error %v, want a sandbox child", pkg, err)
+		t.Fatalf("build %s: got error %v, want a program", what, err)
 	}
 	return path
 }
 
-// build leaves the work of finding out what changed to go's build cache, and
-// renames, so that test processes beside this one never see half a file. Each
-// checkout has a folder of its own: they test different children.
-func build(pkg string) (string, error) {
-	_, here, _, _ := runtime.Caller(0)
+// sousPackage is the program of the server and the command line.
+const sousPackage = "github.com/codesous/sous/cmd/sous"
+
+// buildSous presents the compressed child to the compiler as the Makefile does.
+func buildSous(child string) (string, error) {
+	here, err := root()
+	if err != nil {
+		return "", err
+	}
+	compressed, err := generate("sandbox-child.zst", func(path, _ string) error { return compress(child, path) })
+	if err != nil {
+		return "", err
+	}
+	overlay, err := generate("overlay.json", func(path, _ string) error {
+		text, err := json.Marshal(map[string]any{"Replace": map[string]string{
+			filepath.Join(here, "cmd/sous/internal/server/sandbox-child.zst"): compressed,
+		}})
+		return errors.Join(err, os.WriteFile(path, text, 0o600))
+	})
+	if err != nil {
+		return "", err
+	}
+	return build(sousPackage, "sous-embedding", "-tags", "sandboxchild", "-overlay", overlay)
+}
+
+func compress(from, to string) error {
+	content, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	encoder, err := zstd.NewWriter(nil)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, encoder.EncodeAll(content, nil), 0o600)
+}
+
+// build leaves the work of finding out what changed to go. It does not link a program again whose
+// file is up to date, so it starts with a copy of the last one.
+func build(pkg, name string, flags ...string) (string, error) {
+	return generate(name, func(path, last string) error {
+		program, err := os.ReadFile(last)
+		if err == nil {
+			err = os.WriteFile(path, program, 0o755)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		// -trimpath as in `make build`, so that both share go's build cache.
+		cmd := exec.Command("go", slices.Concat([]string{"build", "-trimpath", "-o", path}, flags, []string{pkg})...)
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false")
+		if text, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("go build %s: %w\n%s", pkg, err, text)
+		}
+		return os.Chmod(path, 0o755)
+	})
+}
+
+// generate calls write for the file path, and renames it, so that test processes beside this one
+// never see half a file. last is the file that it replaces, if there is one. Each checkout has a
+// folder of its own: they test different programs.
+func generate(name string, write func(path, last string) error) (string, error) {
+	here, err := root()
+	if err != nil {
+		return "", err
+	}
 	checkout := fnv.New32a()
 	checkout.Write([]byte(here))
 	dir := filepath.Join(os.TempDir(), fmt.Sprintf("sous-sandboxtest-%d-%08x", os.Getuid(), checkout.Sum32()))
@@ -57,17 +136,34 @@ func build(pkg string) (string, error) {
 		return "", err
 	}
 	defer os.RemoveAll(temporary)
-	out := filepath.Join(temporary, "child")
-	// -trimpath as in `make build`, so that both share go's build cache.
-	cmd := exec.Command("go", "build", "-trimpath", "-o", out, pkg)
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false")
-	if text, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("go build %s: %w\n%s", pkg, err, text)
+	fresh, last := filepath.Join(temporary, "fresh"), filepath.Join(dir, name)
+	if err := write(fresh, last); err != nil {
+		return "", err
 	}
-	return settle(out, filepath.Join(dir, filepath.Base(pkg)))
+	return settle(fresh, last)
 }
 
-// settle moves the fresh binary to its cached path unless an equal one is there.
+// root returns the folder of go.mod above the working directory, which go test sets to the
+// folder of the package. The paths of a binary that was built with -trimpath do not tell it.
+func root() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for {
+		_, err := os.Stat(filepath.Join(dir, "go.mod"))
+		if err == nil {
+			return dir, nil
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir {
+			return "", fmt.Errorf("no go.mod above the working directory: %w", err)
+		}
+		dir = parent
+	}
+}
+
+// settle moves the fresh file to its cached path unless an equal one is there.
 func settle(fresh, cached string) (string, error) {
 	a, err := os.ReadFile(fresh)
 	if err != nil {
@@ -75,9 +171,6 @@ func settle(fresh, cached string) (string, error) {
 	}
 	if b, err := os.ReadFile(cached); err == nil && bytes.Equal(a, b) {
 		return cached, nil
-	}
-	if err := os.Chmod(fresh, 0o755); err != nil {
-		return "", err
 	}
 	return cached, os.Rename(fresh, cached)
 }

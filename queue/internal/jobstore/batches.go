@@ -62,7 +62,7 @@ func (s *Store) forgetBatches(ctx context.Context, tenant, namespace string) err
 
 // ListBatches returns a page of a namespace's batches, newest first, after the id after. next is
 // the value of after for the next page, "" at the end. A page may be short, even empty, and
-// still have a next. Errors: CodeStoreUnavailable.
+// still have a next: it ends when its callbacks have 8 MiB. Errors: CodeStoreUnavailable.
 func (s *Store) ListBatches(ctx context.Context, tenant, namespace, after string, limit int) (items []api.Batch, next string, err error) {
 	if err := s.forgetBatches(ctx, tenant, namespace); err != nil {
 		return nil, "", err
@@ -77,16 +77,48 @@ func (s *Store) ListBatches(ctx context.Context, tenant, namespace, after string
 		return nil, "", Failure(ctx, "list batches", err)
 	}
 	ids, next = storage.FirstPage(ids, limit)
-	found, err := s.ReadBatches(ctx, tenant, ids)
+	sizes, err := s.callbackSizes(ctx, tenant, ids)
 	if err != nil {
 		return nil, "", err
 	}
-	for _, b := range found {
-		if b != nil {
-			items = append(items, *b)
+	for held := int64(0); len(ids) > 0; {
+		n, bytes := firstPart(sizes)
+		found, err := s.ReadBatches(ctx, tenant, ids[:n])
+		if err != nil {
+			return nil, "", err
 		}
+		for _, b := range found {
+			if b != nil {
+				items = append(items, *b)
+			}
+		}
+		held += bytes
+		if held >= listBytes && n < len(ids) {
+			return items, ids[n-1], nil
+		}
+		ids, sizes = ids[n:], sizes[n:]
 	}
 	return items, next, nil
+}
+
+// callbackSizes returns the bytes of the callbacks of batches.
+func (s *Store) callbackSizes(ctx context.Context, tenant string, ids []string) ([]int64, error) {
+	out := make([]int64, len(ids))
+	if len(ids) < 2 {
+		return out, nil
+	}
+	pipe := s.rdb.Pipeline()
+	replies := make([]*redis.IntCmd, len(ids))
+	for i, id := range ids {
+		replies[i] = pipe.HStrLen(ctx, s.store.JobKeys(tenant).Batch(id)+":meta", BatchCallback)
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, Failure(ctx, "read the sizes of batches", err)
+	}
+	for i, reply := range replies {
+		out[i] = reply.Val()
+	}
+	return out, nil
 }
 
 // DeleteBatch deletes a batch; its jobs stay. If unchangedSince is not "", it is deleted only if

@@ -57,6 +57,6 @@
 //
 // A job is made by enqueue.go, extended by heartbeat.go, completed by complete.go, deleted by
 // purge.go, and changed in all other ways by move.go, except for the claim, which is in package
-// claim. run.go, spec.go and score.go define the stored forms, record.go reads them. summary.go
-// and header.go read parts of jobs without their payloads.
+// claim. run.go, spec.go and score.go define the stored forms, record.go and load.go read them, and
+// list.go reads pages of them. summary.go and header.go read parts of jobs without their payloads.
 package jobstore

@@ -186,6 +186,47 @@ func (s *Store) DependOn(ctx context.Context, tenant, id string, on []string) er
 	return nil
 }
 
+// Undepend undoes DependOn for jobs that were not added, so that refused calls and duplicates leave
+// nothing. It returns err, the error of their enqueue. After an error that does not tell whether they
+// were added, and where the store fails now, they stay until the jobs that they depend on end.
+func (s *Store) Undepend(ctx context.Context, q Queue, items []*Entry, err error) error {
+	var ids []string
+	var refused []*Entry
+	for _, item := range items {
+		if len(item.Spec.DependsOn) > 0 && (notAdded(err) || notAdded(item.Err) || err == nil && item.Holder != "") {
+			ids, refused = append(ids, item.ID), append(refused, item)
+		}
+	}
+	if len(ids) == 0 {
+		return err
+	}
+	states, failed := s.States(ctx, q.Tenant, ids)
+	if failed != nil {
+		return err
+	}
+	pipe := s.store.Client().Pipeline()
+	for i, state := range states {
+		if state != "" {
+			continue // an earlier call with the same idempotency key has added it
+		}
+		for _, d := range refused[i].Spec.DependsOn {
+			pipe.SRem(ctx, s.store.JobKeys(q.Tenant).Dependents(d), ids[i])
+		}
+	}
+	_, _ = pipe.Exec(ctx) // best effort, as above
+	return err
+}
+
+// notAdded reports whether an error tells that the jobs of a call were not added.
+func notAdded(err error) bool {
+	switch api.ErrorCode(err) {
+	case api.CodeBatchNotFound, api.CodeBatchSealed, api.CodeQueueDraining, api.CodeIdempotencyMismatch, api.CodeJobNotFound:
+		return true
+	default:
+		return false
+	}
+}
+
 // Plain reports whether the job is new, can be fetched immediately, and can be refused only
 // because its queue is draining. InsertPlain accepts such entries, if they belong to no batch
 // and have no idempotency key.

@@ -2,6 +2,8 @@ package jobstore
 
 import (
 	"errors"
+	"strconv"
+	"strings"
 
 	"github.com/codesous/sous/api"
 )
@@ -29,4 +31,19 @@ func FieldsOf(err error) []api.FieldError {
 		return coded.Fields
 	}
 	return nil
+}
+
+// AtIndex returns err with jobs[i] before its message and the paths of its fields.
+func AtIndex(err error, i int) error {
+	index := "jobs[" + strconv.Itoa(i) + "]"
+	coded := api.Errorf(api.ErrorCode(err), "%s: %s", index, MessageOf(err))
+	fields := FieldsOf(err)
+	if len(fields) == 0 {
+		fields = []api.FieldError{{Message: MessageOf(err)}}
+	}
+	for _, f := range fields {
+		f.Path = strings.TrimSuffix(index+"."+f.Path, ".")
+		coded.Fields = append(coded.Fields, f)
+	}
+	return coded
 }

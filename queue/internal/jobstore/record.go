@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/codesous/sous/api"
 )
 
@@ -36,6 +34,7 @@ type Record struct {
 	Run     Run
 	Spec    *api.JobSpec
 	Details map[string]string // those that were read
+	Size    int               // bytes of the stored spec and of Details
 }
 
 // Queue returns the queue of r, a job of tenant.
@@ -45,65 +44,6 @@ func (r *Record) Queue(tenant string) Queue {
 
 // DetailFields are the details that a complete view of a job needs.
 var DetailFields = []string{fieldProgress, FieldCheckpoint, fieldResult, FieldHoldReason, FieldDeadReason}
-
-// Load returns jobs of a tenant with the given details, in the order of ids, by one round
-// trip. The record of a job that does not exist is nil. It reads payloads, so that callers
-// with many ids should pass them in pages. It fails as a whole if one of the jobs cannot be
-// decoded. Errors: CodeStoreUnavailable.
-func (s *Store) Load(ctx context.Context, tenant string, ids []string, fields ...string) ([]*Record, error) {
-	if len(ids) == 0 {
-		return nil, nil
-	}
-	keys := s.store.JobKeys(tenant)
-	pipe := s.rdb.Pipeline()
-	// One command reads run and spec, so that they belong together. The details are read
-	// after it: those that belong to the run are written no later than the run.
-	pairs := make([]string, 0, 2*len(ids))
-	for _, id := range ids {
-		pairs = append(pairs, keys.Run(id), keys.Spec(id))
-	}
-	stored := pipe.MGet(ctx, pairs...)
-	replies := make([]*redis.SliceCmd, len(ids))
-	if len(fields) > 0 {
-		for i, id := range ids {
-			replies[i] = pipe.HMGet(ctx, keys.Meta(id), fields...)
-		}
-	}
-	if _, err := pipe.Exec(ctx); err != nil {
-		return nil, Failure(ctx, "read jobs", err)
-	}
-	out, held := make([]*Record, len(ids)), Words(stored.Val())
-	for i, id := range ids {
-		r, err := newRecord(id, held[2*i], held[2*i+1])
-		if err != nil {
-			return nil, err
-		}
-		out[i] = r
-		if r != nil && replies[i] != nil {
-			for k, text := range Words(replies[i].Val()) {
-				if text != "" {
-					r.Details[fields[k]] = text
-				}
-			}
-		}
-	}
-	return out, nil
-}
-
-// newRecord decodes a job's stored run and spec. It returns nil if text is empty, which
-// means that the job does not exist.
-func newRecord(id, text, spec string) (r *Record, err error) {
-	r = &Record{ID: id, Stored: text, Details: map[string]string{}}
-	if r.Stored == "" {
-		return nil, nil //nolint:nilnil // documented: no job
-	}
-	r.Run, err = ParseRun(r.Stored)
-	if err != nil {
-		return nil, err
-	}
-	r.Spec, err = DecodeSpec(spec)
-	return r, err
-}
 
 // States returns the states of jobs, in the order of ids, "" for those that do not exist. It
 // reads no specs, whose payloads may be large. Errors: CodeStoreUnavailable.
@@ -130,18 +70,6 @@ func (s *Store) States(ctx context.Context, tenant string, ids []string) ([]api.
 		}
 	}
 	return out, nil
-}
-
-// Find returns one job with all its details. Errors: CodeJobNotFound, CodeStoreUnavailable.
-func (s *Store) Find(ctx context.Context, tenant, id string) (*Record, error) {
-	found, err := s.Load(ctx, tenant, []string{id}, DetailFields...)
-	if err != nil {
-		return nil, err
-	}
-	if found[0] == nil {
-		return nil, NotFound(id)
-	}
-	return found[0], nil
 }
 
 // NotFound returns the error with CodeJobNotFound for job id.

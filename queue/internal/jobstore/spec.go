@@ -96,7 +96,7 @@ func DecodeSpec(text string) (*api.JobSpec, error) {
 	if !ok {
 		return nil, errors.New("queue: decode a job: the spec has no payload")
 	}
-	s, ok := decodePlain(header)
+	s, ok := decodePlain(strings.Clone(header)) // the names must not keep the payload in memory
 	if !ok {
 		s = &api.JobSpec{}
 		if err := json.Unmarshal([]byte(header), s); err != nil {

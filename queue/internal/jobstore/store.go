@@ -33,15 +33,16 @@ type Notify struct {
 	Wake func(q Queue)
 }
 
-// maxSummaries is the maximum number of summaries that a process caches.
-const maxSummaries = 200_000
+// summaryBytes bounds the summaries that a process caches: 200,000 of jobs without a schema, which
+// may have 64 KiB.
+const summaryBytes = 96 << 20
 
 // New returns a Store over store, which keeps ended jobs for the retention of their queue, else
 // for retention, whose default is api.JobRetentionMS. It calls the
 // functions of notify for each change that concerns them; they must not block. DueAt is
 // called when the mark is queued on a pipeline, before it is stored.
 func New(store *storage.Store, retention storage.Retention, notify Notify) (*Store, error) {
-	summaries, err := otter.New(&otter.Options[Key, *Summary]{MaximumSize: maxSummaries})
+	summaries, err := newSummaries()
 	if err != nil {
 		return nil, fmt.Errorf("queue: %w", err)
 	}

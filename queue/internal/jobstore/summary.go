@@ -3,7 +3,8 @@ package jobstore
 import (
 	"context"
 	"encoding/json"
-	"strings"
+
+	"github.com/maypok86/otter/v2"
 
 	"github.com/codesous/sous/api"
 )
@@ -27,8 +28,19 @@ type Summary struct {
 
 // NewSummary returns the summary of a job with spec s and run r, which is stored as text.
 func NewSummary(s *api.JobSpec, r Run, text string) *Summary {
-	// The names of a decoded spec share the memory of the stored text, payload included.
-	return &Summary{r.Epoch, strings.Clone(s.Namespace), strings.Clone(s.Queue), s.UniqueKey, s.ResultSchema, text}
+	return &Summary{r.Epoch, s.Namespace, s.Queue, s.UniqueKey, s.ResultSchema, text}
+}
+
+// newSummaries returns an empty cache of summaries.
+func newSummaries() (*otter.Cache[Key, *Summary], error) {
+	return otter.New(&otter.Options[Key, *Summary]{MaximumWeight: summaryBytes, Weigher: weight})
+}
+
+// weight returns about how many bytes a cached summary takes.
+func weight(key Key, s *Summary) uint32 {
+	const entry = 256 // of the cache, and the values without their texts
+	n := entry + len(key.Tenant) + len(key.ID) + len(s.Namespace) + len(s.Queue) + len(s.Unique) + len(s.Schema) + len(s.Run)
+	return uint32(n) //nolint:gosec // a schema has at most 64 KiB
 }
 
 // Remember caches the summary of a job. It ignores jobs with derived ids: another replica
@@ -52,14 +64,15 @@ func (s *Store) Summaries(ctx context.Context, tenant string, ids []string, epoc
 			missing = append(missing, id)
 		}
 	}
-	found, err := s.Load(ctx, tenant, missing)
-	if err != nil {
-		return nil, err
-	}
-	for _, r := range found {
-		if r != nil {
-			out[r.ID] = NewSummary(r.Spec, r.Run, r.Stored)
-			s.Remember(Key{tenant, r.ID}, out[r.ID])
+	for part, err := range s.Parts(ctx, tenant, missing) {
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range part {
+			if r != nil {
+				out[r.ID] = NewSummary(r.Spec, r.Run, r.Stored)
+				s.Remember(Key{tenant, r.ID}, out[r.ID])
+			}
 		}
 	}
 	return out, nil
@@ -79,15 +92,16 @@ func (s *Store) Which(ctx context.Context, tenant string, ids []string, match fu
 			missing = append(missing, id)
 		}
 	}
-	found, err := s.Load(ctx, tenant, missing)
-	if err != nil {
-		return nil, err
-	}
-	for _, r := range found {
-		if r != nil {
-			known := NewSummary(r.Spec, r.Run, r.Stored)
-			in[r.ID] = match(known)
-			s.Remember(Key{tenant, r.ID}, known)
+	for part, err := range s.Parts(ctx, tenant, missing) {
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range part {
+			if r != nil {
+				known := NewSummary(r.Spec, r.Run, r.Stored)
+				in[r.ID] = match(known)
+				s.Remember(Key{tenant, r.ID}, known)
+			}
 		}
 	}
 	return in, nil

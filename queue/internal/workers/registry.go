@@ -9,12 +9,15 @@
 // Plain commands write them, without a transaction: an id without a record has expired, and
 // Read leaves it out. The ids that have expired are removed by the next write of any worker. The
 // queues are a set of their own, because replicas note the fetches of one worker concurrently.
+//
+// A tenant has at most maxWorkers workers here: a client can name another worker in each fetch.
+// Beyond that, the fetch of a new worker succeeds, but is not noted. Concurrent fetches may exceed
+// the limit by their number.
 package workers
 
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"slices"
@@ -37,11 +40,13 @@ const (
 	ttlMS        = 5 * 60_000
 	writeEveryMS = 10_000
 	maxHostname  = 255 // bytes; also of the version
-	maxQueues    = 256 // of one worker; the oldest are left out
+	maxWorkers   = 10_000
+	maxQueues    = api.MaxFetchQueues // of one worker; the oldest are left out
+	maxLast      = 16                 // of the queues of the last fetch in a record
 )
 
-// record is the stored part of a worker. Namespace and Queues are those of the last fetch: the
-// registries of older releases read them.
+// record is the stored part of a worker. Namespace and Queues are those of the last fetch, at most
+// maxLast queues: the registries of older releases read them.
 type record struct {
 	ID              string   `json:"id"`
 	Hostname        string   `json:"hostname,omitempty"`
@@ -103,8 +108,9 @@ func New(store *storage.Store) (*Registry, error) {
 
 // Note registers the worker that makes a fetch, or refreshes its record. The record keeps the
 // time of the first fetch; the last one decides on host name and version. The queues are added
-// to those of its other fetches. Errors: CodeInvalid for a host name or version of more than
-// 255 bytes, CodeStoreUnavailable.
+// to those of its other fetches. It does nothing for a new worker of a tenant that has maxWorkers
+// already. Errors: CodeInvalid for a host name or version of more than 255 bytes,
+// CodeStoreUnavailable.
 func (r *Registry) Note(ctx context.Context, tenant string, f Fetch) error {
 	if len(f.Hostname) > maxHostname || len(f.Version) > maxHostname {
 		return api.InvalidField("hostname", "and version must be at most 255 bytes")
@@ -115,25 +121,35 @@ func (r *Registry) Note(ctx context.Context, tenant string, f Fetch) error {
 	if known && now-before.atMS < writeEveryMS {
 		return nil
 	}
-	w := record{ID: f.WorkerID, Hostname: f.Hostname, Namespace: f.Namespace, Queues: f.Queues, Version: f.Version, StartedAtMS: now, LastHeartbeatMS: now}
-	if known {
-		w.StartedAtMS = before.startedMS
-		return r.write(ctx, tenant, &w, &key)
+	w := record{
+		ID: f.WorkerID, Hostname: f.Hostname, Namespace: f.Namespace, Queues: f.Queues[:min(len(f.Queues), maxLast)], Version: f.Version,
+		StartedAtMS: now, LastHeartbeatMS: now,
 	}
-	raw, err := r.rdb.Get(ctx, r.store.JobKeys(tenant).Worker(w.ID)).Result()
-	if err != nil && !errors.Is(err, redis.Nil) {
+	if known && now-before.atMS < ttlMS { // else it may have expired
+		w.StartedAtMS = before.startedMS
+		return r.write(ctx, tenant, &w, &key, f.Queues)
+	}
+	keys := r.store.JobKeys(tenant)
+	pipe := r.rdb.Pipeline()
+	found := pipe.Get(ctx, keys.Worker(w.ID))
+	pipe.ZRemRangeByScore(ctx, keys.Workers(), "-inf", strconv.FormatInt(now-ttlMS, 10))
+	count := pipe.ZCard(ctx, keys.Workers())
+	if err := storage.ExecOptional(ctx, pipe); err != nil {
 		return jobstore.Failure(ctx, "read a worker", err)
 	}
 	var stored record
-	if err == nil && json.Unmarshal([]byte(raw), &stored) == nil && stored.StartedAtMS > 0 {
+	switch {
+	case found.Err() != nil && count.Val() >= maxWorkers:
+		return nil
+	case found.Err() == nil && json.Unmarshal([]byte(found.Val()), &stored) == nil && stored.StartedAtMS > 0:
 		w.StartedAtMS = stored.StartedAtMS
 	}
-	return r.write(ctx, tenant, &w, &key)
+	return r.write(ctx, tenant, &w, &key, f.Queues)
 }
 
 // write stores a record, and the queues of a fetch. fetch is nil for a heartbeat, which keeps
 // the queues: a worker that is busy does not fetch.
-func (r *Registry) write(ctx context.Context, tenant string, w *record, fetch *seenKey) error {
+func (r *Registry) write(ctx context.Context, tenant string, w *record, fetch *seenKey, queues []string) error {
 	raw, err := api.EncodeJSON(w)
 	if err != nil {
 		return fmt.Errorf("queue: encode a worker: %w", err)
@@ -144,8 +160,8 @@ func (r *Registry) write(ctx context.Context, tenant string, w *record, fetch *s
 	pipe.ZAdd(ctx, keys.Workers(), redis.Z{Score: float64(now), Member: w.ID})
 	pipe.ZRemRangeByScore(ctx, keys.Workers(), "-inf", expired)
 	if fetch != nil {
-		members := make([]redis.Z, len(w.Queues))
-		for i, q := range w.Queues {
+		members := make([]redis.Z, len(queues))
+		for i, q := range queues {
 			members[i] = redis.Z{Score: float64(now), Member: w.Namespace + "/" + q}
 		}
 		pipe.ZAdd(ctx, keys.WorkerQueues(w.ID), members...)
@@ -184,7 +200,7 @@ func (r *Registry) NoteAlive(ctx context.Context, tenant, namespace, id string) 
 		return nil
 	}
 	found[0].LastHeartbeatMS = now
-	return r.write(ctx, tenant, &found[0], nil)
+	return r.write(ctx, tenant, &found[0], nil, nil)
 }
 
 // IDs returns the ids of a tenant's registered workers, those seen last at the end. Errors:

@@ -13,9 +13,11 @@
 //	activations  sous activation, tail, fn logs
 //	cadence     sous cadence
 //	documents   sous storage, owner
+//	domains     sous domain
 //	functions   sous fn, deploy, diff, pull
 //	jobs        sous job, queue, batch, task, worker
 //	schedules   sous schedule
+//	usage       sous usage, limits, kv
 //
 // Package command stands below all of them: it holds what commands share, such as output,
 // targets, profiles and exit codes. Imports point from cli to the commands to command. Only
@@ -38,9 +40,11 @@ import (
 	"github.com/codesous/sous/cmd/sous/internal/cli/cadence"
 	"github.com/codesous/sous/cmd/sous/internal/cli/command"
 	"github.com/codesous/sous/cmd/sous/internal/cli/documents"
+	"github.com/codesous/sous/cmd/sous/internal/cli/domains"
 	"github.com/codesous/sous/cmd/sous/internal/cli/functions"
 	"github.com/codesous/sous/cmd/sous/internal/cli/jobs"
 	"github.com/codesous/sous/cmd/sous/internal/cli/schedules"
+	"github.com/codesous/sous/cmd/sous/internal/cli/usage"
 )
 
 // Run executes the command line args (without the program's name) and returns the
@@ -99,7 +103,7 @@ or cannot be reached, 3 the function failed.`,
 	own := commands{a}
 	root.AddCommand(own.devCommand(), own.serveCommand(), own.profileCommand(), own.doctorCommand(), own.healthCommand(), own.versionCommand(), own.namespaceCommand(), own.whoamiCommand(), own.openCommand(), own.topCommand())
 	for _, commands := range [][]*cobra.Command{
-		functions.Commands(a), activations.Commands(a), jobs.Commands(a), documents.Commands(a), schedules.Commands(a), cadence.Commands(a), access.Commands(a),
+		functions.Commands(a), activations.Commands(a), jobs.Commands(a), documents.Commands(a), domains.Commands(a), schedules.Commands(a), cadence.Commands(a), access.Commands(a), usage.Commands(a),
 	} {
 		root.AddCommand(commands...)
 	}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"go.uber.org/zap"
+
+	"github.com/codesous/sous/controlplane/admission"
 )
 
 // Limits of the admin server. Writing has none: the client of a profile chooses how long it
@@ -45,7 +47,7 @@ func (p *platform) openAdmin(ctx context.Context, s settings) error {
 		IdleTimeout:    adminIdleTimeout,
 		MaxHeaderBytes: adminHeaderBytes,
 		ErrorLog:       zap.NewStdLog(p.logger),
-		ConnState:      newConnections(adminConnections, p.logger.Named("admin")).track,
+		ConnState:      newConnections(adminConnections, admission.Addresses{}, p.logger.Named("admin")).track,
 	}
 	p.loops.Go(func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {

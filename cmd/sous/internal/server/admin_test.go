@@ -68,9 +68,21 @@ func TestAdminConnectionsAreBounded(t *testing.T) {
 			first = conn
 		}
 	}
-	_ = first.SetReadDeadline(time.Now().Add(adminReadTimeout / 2))
-	if _, err := first.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("the oldest is still there: %v", err)
+	// A further one displaces it once it has waited for evictAfter.
+	for end := time.Now().Add(adminReadTimeout / 2); ; {
+		conn, err := net.Dial("tcp", addr)
+		if err != nil {
+			t.Fatalf("net.Dial: %v", err)
+		}
+		defer conn.Close()
+		_ = first.SetReadDeadline(time.Now().Add(evictAfter))
+		_, err = first.Read(make([]byte, 1))
+		if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("the oldest connection after %s: got %v, want it closed", adminReadTimeout/2, err)
+		}
 	}
 }
 

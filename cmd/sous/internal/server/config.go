@@ -56,6 +56,11 @@ func loadSettings(flags *pflag.FlagSet) (settings, error) {
 	}
 	s.Roles = splitList(s.Roles)
 	s.EgressAllow = splitList(s.EgressAllow)
+	s.Network.TrustedProxies = splitList(s.Network.TrustedProxies)
+	s.Network.OwnDomains = splitList(s.Network.OwnDomains)
+	if err := s.resolveStore(flags); err != nil {
+		return s, err
+	}
 	return s, s.validate()
 }
 
@@ -81,10 +86,6 @@ func ConfigFile(flag string) (path string, named bool) {
 	path = cmp.Or(flag, os.Getenv(envPrefix+"CONFIG"))
 	return cmp.Or(path, defaultConfigFile), path != ""
 }
-
-// StoreURL returns the store's URL: that of the flag, else that of SOUS_STORE, else "". It
-// is for commands that open the store themselves; they do not read the configuration file.
-func StoreURL(flag string) string { return cmp.Or(flag, os.Getenv(envPrefix+"STORE")) }
 
 // loadFile reads the configuration file into k. Only the default file may be missing: a file
 // that the user named must exist. A file cannot name another one: the key config is refused.

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"go.uber.org/zap"
+
+	"github.com/codesous/sous/controlplane/admission"
 )
 
 // serverGCPercent is the garbage collector's target of a server, in percent of the live
@@ -36,6 +38,9 @@ const closeTimeout = 10 * time.Second
 func runServer(ctx context.Context, s settings, logger *zap.Logger, ready func(url string)) (err error) {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(serverGCPercent)
+	}
+	if err := applyMemoryLimit(s, logger); err != nil {
+		return err
 	}
 	listening, err := newListenConfig(s, logger)
 	if err != nil {
@@ -96,7 +101,8 @@ func (p *platform) serve(ctx context.Context, listener net.Listener, listening *
 // listenConfig is the configuration of the listener that the settings and this machine
 // determine.
 type listenConfig struct {
-	limit       int          // of open connections
+	limit       int // of open connections
+	proxies     admission.Addresses
 	certificate *certificate // nil: plain HTTP
 }
 
@@ -107,7 +113,11 @@ func newListenConfig(s settings, logger *zap.Logger) (*listenConfig, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &listenConfig{limit: limit}
+	proxies, err := s.Network.proxies()
+	if err != nil {
+		return nil, err
+	}
+	c := &listenConfig{limit: limit, proxies: admission.Addresses{Proxies: proxies}}
 	if s.Network.TLSCert != "" {
 		c.certificate, err = loadCertificate(s.Network.TLSCert, s.Network.TLSKey, logger)
 	}
@@ -118,11 +128,11 @@ func newListenConfig(s settings, logger *zap.Logger) (*listenConfig, error) {
 // the metrics of connections. start serves on listener until server is shut down; its error
 // is then http.ErrServerClosed.
 func (c *listenConfig) prepare(server *http.Server, listener net.Listener, p *platform) (start func() error, err error) {
-	open := newConnections(c.limit, p.logger)
+	open := newConnections(c.limit, c.proxies, p.logger)
 	if err := open.register(p.metrics); err != nil {
 		return nil, err
 	}
-	server.ConnState = open.track
+	server.ConnState, server.ConnContext = open.track, open.context
 	if c.certificate == nil {
 		return func() error { return server.Serve(listener) }, nil
 	}

@@ -31,9 +31,11 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"go.uber.org/zap"
 
+	"github.com/codesous/sous/api/quota"
 	"github.com/codesous/sous/cadenceworker"
 	"github.com/codesous/sous/cmd/sous/internal/build"
 	"github.com/codesous/sous/controlplane"
+	"github.com/codesous/sous/controlplane/domains"
 	"github.com/codesous/sous/invoker"
 	"github.com/codesous/sous/invoker/sandbox"
 	"github.com/codesous/sous/queue"
@@ -44,6 +46,7 @@ import (
 	"github.com/codesous/sous/storage/documents"
 	"github.com/codesous/sous/storage/embedded"
 	"github.com/codesous/sous/storage/examine"
+	"github.com/codesous/sous/storage/quotas"
 	"github.com/codesous/sous/storage/secrets"
 )
 
@@ -54,6 +57,7 @@ type platform struct {
 	loop      *scheduler.Loop // nil without the scheduler role
 	documents *documents.Service
 	secrets   *secrets.Secrets
+	quotas    *quotas.Keeper
 
 	// closers close the parts, the last opened first.
 	closers []func(context.Context) error
@@ -99,6 +103,9 @@ func (p *platform) openParts(ctx, life, working context.Context, s settings) err
 	}
 	store, err := p.openStore(ctx, life, s)
 	if err != nil {
+		return err
+	}
+	if err := p.openQuotas(ctx, life, s, store); err != nil {
 		return err
 	}
 	p.documents, err = s.Documents.openDocuments(ctx, store, p.metrics)
@@ -153,9 +160,18 @@ func (p *platform) openServer(ctx context.Context, s settings, store *storage.St
 	if err != nil {
 		return err
 	}
+	keep, err := parseRetention("job-retention", s.Retention.Jobs)
+	if err != nil {
+		return err
+	}
+	proxies, err := s.Network.proxies()
+	if err != nil {
+		return err
+	}
 	p.server, err = controlplane.New(ctx, store, engine, broker, controlplane.Config{
-		Logger: p.logger.Named("api"), Metrics: p.metrics, Tracer: p.tracer, Version: build.Version(), Auth: s.authMode(), MaxWaits: maxWaits(s), Schedules: schedules, Secrets: p.secrets,
-		Documents: p.documents, StorageToken: runners, ShowErrors: s.ShowErrors,
+		Logger: p.logger.Named("api"), Metrics: p.metrics, Tracer: p.tracer, Version: build.Version(), Auth: s.authMode(), MaxWaits: maxWaits(s), BodyBudget: s.bodyBudget(), Proxies: proxies, Schedules: schedules, Secrets: p.secrets,
+		Documents: p.documents, JobRetention: keep, Quotas: p.quotas, StorageToken: runners, ShowErrors: s.ShowErrors, Unconfined: s.Unconfined, FunctionDomain: s.Network.FunctionDomain,
+		DomainResolver: domains.NewResolver(s.Network.DomainResolver), ReservedDomains: s.Network.reserved(s.Listen),
 	})
 	if err != nil {
 		return err
@@ -226,7 +242,7 @@ func (p *platform) openEngine(ctx, working context.Context, s settings, store *s
 		return nil, err
 	}
 	cfg.Logger, cfg.Metrics, cfg.Secrets, cfg.Tracer = p.logger.Named("invoker"), p.metrics, p.secrets, p.tracer
-	cfg.Documents, cfg.Observer = p.documents, s.Observer
+	cfg.Documents, cfg.Observer, cfg.Quotas = p.documents, s.Observer, p.quotas
 	if cadence != nil { // a nil *Conn in the interface would not be nil
 		cfg.Workflows = cadence
 	}
@@ -311,6 +327,7 @@ func (p *platform) openPool(s settings, store *storage.Store) (*sandbox.Pool, er
 	}
 	cfg := s.sandboxConfig()
 	cfg.Logger, cfg.Metrics, cfg.Executable = p.logger.Named("sandbox"), p.metrics, executable
+	cfg.Share = func(tenant string) sandbox.Share { return shareOf(p.quotas.Limits(tenant)) }
 	if build := sandboxBuild(executable); build != "" {
 		cfg.Scripts = storage.NewCompiledScripts(store, build)
 	}
@@ -320,6 +337,18 @@ func (p *platform) openPool(s settings, store *storage.Store) (*sandbox.Pool, er
 	}
 	p.onClose(pool.Close)
 	return pool, nil
+}
+
+// shareOf returns the share of the sandboxes that a tenant with such limits has.
+func shareOf(limits quota.TenantLimits) sandbox.Share {
+	share := sandbox.Share{Weight: int(limits.Weight)}
+	if limits.MaxSandboxes != quota.Unlimited {
+		share.MaxSandboxes = int(limits.MaxSandboxes)
+	}
+	if limits.MaxMemoryMB != quota.Unlimited {
+		share.MaxMemoryBytes = limits.MaxMemoryMB << 20
+	}
+	return share
 }
 
 // onClose registers a function that close calls before those registered earlier.
@@ -334,7 +363,14 @@ func (p *platform) openStore(ctx, life context.Context, s settings) (*storage.St
 	if err != nil {
 		return nil, err
 	}
-	cfg := storage.Config{URL: s.Store, Activations: keep, Metrics: p.metrics}
+	if s.StoreInArgs {
+		p.logger.Warn(WarnOfPassword(s.Store))
+	}
+	audit, err := parseRetention("audit-retention", s.Retention.Audit)
+	if err != nil {
+		return nil, err
+	}
+	cfg := storage.Config{URL: s.Store, Activations: keep, Audit: audit, Metrics: p.metrics}
 	if s.Store == "" {
 		server, err := embedded.Open(s.DataDir, p.logger.Named("store"))
 		if err != nil {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/invoker/sandbox"
+	sandboxmemory "github.com/codesous/sous/invoker/sandbox/memory"
 	"github.com/codesous/sous/storage/secrets"
 )
 
@@ -62,7 +63,7 @@ func RunPreflight(ctx context.Context, o PreflightOptions) Preflight {
 	s, err := loadSettings(flags)
 	out := Preflight{Store: s.Store, Findings: []Finding{checkSettings(o.Config, err)}}
 	if err != nil {
-		out.Store = StoreURL(o.Store)
+		out.Store, _ = StoreURL(o.Store) // a bad file is in err, too
 		return out
 	}
 	out.Listen = s.Listen
@@ -154,7 +155,7 @@ func fileFinding(limit uint64, s settings) Finding {
 // checkMemory compares the memory of this machine, or of its container, with the needs of
 // sandboxes.
 func checkMemory(s settings) Finding {
-	memory, err := sandbox.HostMemory()
+	memory, err := sandboxmemory.HostMemory()
 	if err != nil {
 		return Finding{"memory", LevelWarn, "the memory of this machine cannot be read: " + err.Error(), "cat /sys/fs/cgroup/memory.max /proc/meminfo"}
 	}
@@ -168,7 +169,7 @@ func memoryFinding(memory, budget int64) Finding {
 	if budget == 0 {
 		budget = sandbox.DefaultBudget(memory)
 	}
-	one := sandbox.BudgetBytes(api.DefaultMemoryMB)
+	one := sandboxmemory.BudgetBytes(api.DefaultMemoryMB)
 	detail := fmt.Sprintf("%s for this process, of which sandboxes take %s: %d of %d MB at a time",
 		api.SizeText(memory), api.SizeText(budget), budget/one, api.DefaultMemoryMB)
 	switch {

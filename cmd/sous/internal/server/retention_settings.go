@@ -11,11 +11,12 @@ import (
 	"github.com/codesous/sous/storage"
 )
 
-// retentionSettings are how long ended activations and jobs are kept. Each is a list of at most
+// retentionSettings are how long ended activations and jobs, and events of the audit, are kept. Each is a list of at most
 // one duration, which applies to all tenants, and of TENANT=DURATION.
 type retentionSettings struct {
 	Activations []string `koanf:"activation-retention"`
 	Jobs        []string `koanf:"job-retention"`
+	Audit       []string `koanf:"audit-retention"`
 }
 
 // registerRetention adds the settings of retention to flags.
@@ -23,6 +24,7 @@ func registerRetention(flags *pflag.FlagSet) {
 	const form = " are kept, from 1h to 365d: a duration for all tenants, and TENANT=DURATION for single ones, comma-separated"
 	flags.StringSlice("activation-retention", []string{"7d"}, "how long ended activations, their results and logs"+form)
 	flags.StringSlice("job-retention", []string{"7d"}, "how long ended jobs"+form)
+	flags.StringSlice("audit-retention", []string{"90d"}, "how long events of the audit"+form)
 }
 
 // validate refuses lists that parse does not understand.
@@ -30,7 +32,10 @@ func (s *retentionSettings) validate() error {
 	if _, err := parseRetention("activation-retention", s.Activations); err != nil {
 		return err
 	}
-	_, err := parseRetention("job-retention", s.Jobs)
+	if _, err := parseRetention("job-retention", s.Jobs); err != nil {
+		return err
+	}
+	_, err := parseRetention("audit-retention", s.Audit)
 	return err
 }
 

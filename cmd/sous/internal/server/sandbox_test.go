@@ -1,9 +1,7 @@
 package server
 
 import (
-	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -15,34 +13,21 @@ import (
 	"github.com/codesous/sous/invoker/sandbox/sandboxtest"
 )
 
-// What `make build` makes: the small child lies in the binary and runs from
-// memory, confined like any other.
-func TestEmbeddedSandboxChild(t *testing.T) {
+// What `make build` makes: the small child lies in the binary and runs from memory, confined
+// like any other. What a plain `go build` makes is its own child.
+func TestSandboxChild(t *testing.T) {
 	t.Parallel()
-	here, err := os.Getwd()
-	if err != nil {
-		t.Fatalf("os.Getwd: %v", err)
+	plain := sandboxtest.Build(t, "github.com/codesous/sous/cmd/sous")
+	for binary, want := range map[string]string{soustest.Executable(t): "memfd:sous-sandbox-child", plain: plain} {
+		t.Run(filepath.Base(binary), func(t *testing.T) {
+			t.Parallel()
+			testSandboxChild(t, binary, want)
+		})
 	}
-	// The overlay puts the child where go:embed looks, and nothing into the source.
-	child, compressed := sandboxtest.Executable(t), filepath.Join(t.TempDir(), "sandbox-child.zst")
-	compress := exec.CommandContext(t.Context(), "sh", "-c", `go run github.com/codesous/sous/tools/compress <"$1" >"$2"`, "sh", child, compressed)
-	if out, err := compress.CombinedOutput(); err != nil {
-		t.Fatalf("compress: %v\n%s", err, out)
-	}
-	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{filepath.Join(here, "sandbox-child.zst"): compressed}})
-	if err != nil {
-		t.Fatalf("json.Marshal: %v", err)
-	}
-	file, binary := filepath.Join(t.TempDir(), "overlay.json"), filepath.Join(t.TempDir(), "sous")
-	if err := os.WriteFile(file, overlay, 0o600); err != nil {
-		t.Fatalf("os.WriteFile: %v", err)
-	}
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-tags", "sandboxchild", "-overlay", file, "-o", binary, "github.com/codesous/sous/cmd/sous")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("go build -tags sandboxchild: %v\n%s", err, out)
-	}
+}
 
+// testSandboxChild requires that the children of a server run a program whose name contains want.
+func testSandboxChild(t *testing.T, binary, want string) {
 	server, err := soustest.Command{Args: []string{"dev", "--data-dir", t.TempDir()}}.Start(binary)
 	if err != nil {
 		t.Fatalf("Start: %v", err)
@@ -62,8 +47,8 @@ func TestEmbeddedSandboxChild(t *testing.T) {
 	}
 	for _, pid := range children {
 		exe, err := os.Readlink(filepath.Join("/proc", strconv.Itoa(pid), "exe"))
-		if err != nil || !strings.Contains(exe, "memfd:sous-sandbox-child") {
-			t.Errorf("child %d runs %q, %v, want memfd:sous-sandbox-child", pid, exe, err)
+		if err != nil || !strings.Contains(exe, want) {
+			t.Errorf("child %d runs %q, %v, want %s", pid, exe, err, want)
 		}
 	}
 }

@@ -24,6 +24,7 @@ type settings struct {
 	Auth         string        `koanf:"auth"`         // authOff or authKeys
 	DataDir      string        `koanf:"data-dir"`     // dev only
 	Store        string        `koanf:"store"`        // "": the embedded store, for dev only
+	StoreFile    string        `koanf:"store-file"`   // has the value of Store
 	Roles        []string      `koanf:"roles"`        // at least one of allRoles
 	DrainTimeout time.Duration `koanf:"drain-timeout"`
 	LogLevel     string        `koanf:"log-level"`
@@ -37,15 +38,23 @@ type settings struct {
 	Documents documentSettings  `koanf:",squash"`
 	Retention retentionSettings `koanf:",squash"`
 
+	TenantLimits []string `koanf:"tenant-limits"` // NAME=VALUE; nil: the defaults of quota.DefaultTenantLimits
+
 	// 0 selects the default, which sandbox.Config documents.
 	SandboxMax          int           `koanf:"sandbox-max"`
 	SandboxMemoryBudget int64         `koanf:"sandbox-memory-budget"` // MiB
+	SandboxReserve      int           `koanf:"sandbox-reserve"`       // percent; -1: none
 	SandboxSpares       int           `koanf:"sandbox-spares"`        // -1: none
 	SandboxIdleTimeout  time.Duration `koanf:"sandbox-idle-timeout"`
+	SandboxCGroups      string        `koanf:"sandbox-cgroups"`
+
+	StoreInArgs bool `koanf:"-"` // the flag --store has a password
 
 	// Of Dev only, and no settings of users.
 	Observer   invoker.Observer `koanf:"-"`
 	ShowErrors bool             `koanf:"-"`
+	// Unconfined is of WithTryout only: no browser reaches its server.
+	Unconfined bool `koanf:"-"`
 }
 
 // The roles of a replica. Together the replicas of an installation need all roles but
@@ -79,7 +88,7 @@ redis-cluster://host:port,host:port,… or redis-sentinel://host:port,…/master
 // are those of the settings: see loadSettings.
 func RegisterServe(flags *pflag.FlagSet) {
 	registerShared(flags, logJSON, authKeys)
-	flags.String("store", "", StoreHelp)
+	registerStore(flags, StoreHelp)
 	flags.StringSlice("roles", allRoles, "roles of this replica, any of "+strings.Join(allRoles, ","))
 }
 
@@ -88,7 +97,7 @@ func RegisterServe(flags *pflag.FlagSet) {
 func RegisterDev(flags *pflag.FlagSet) {
 	registerShared(flags, logConsole, authOff)
 	flags.String("data-dir", "", "folder of the embedded store (default: ./.sous if it has one, else $XDG_STATE_HOME/sous, which is ~/.local/state/sous)")
-	flags.String("store", "", "use this server instead of the embedded store: "+StoreHelp)
+	registerStore(flags, "use this server instead of the embedded store: "+StoreHelp)
 	flags.StringSlice("roles", allRoles, "the work of this process")
 	flags.Lookup("roles").Hidden = true
 }
@@ -109,9 +118,12 @@ func registerShared(flags *pflag.FlagSet, logFormat, auth string) {
 	registerSecrets(flags)
 	registerDocuments(flags)
 	registerRetention(flags)
+	registerQuotas(flags)
 	flags.Int("sandbox-max", 0, "largest number of sandbox processes that serve a version, warm or busy (0: 100)")
 	flags.Int64("sandbox-memory-budget", 0, "MiB that the sandbox processes which serve a version may use together, each counted as 2.2 times its version's limit (0: half of this machine's memory)")
+	flags.Int("sandbox-reserve", 0, "percent of these processes and of their memory that the calls of one tenant leave free for those of others (0: 20, -1: none)")
 	flags.Int("sandbox-spares", 0, "unassigned sandbox processes kept ready for cold starts (0: 2, -1: none)")
+	flags.String("sandbox-cgroups", sandbox.CGroupsAuto, "a cgroup (v2) for each sandbox: auto, where the server may make them; on, and refuse to start elsewhere; off")
 	flags.Duration("sandbox-idle-timeout", 0, "how long a warm sandbox waits for its next call (0: 10m)")
 }
 
@@ -154,11 +166,11 @@ func (s *settings) validate() error {
 	if err := s.Retention.validate(); err != nil {
 		return err
 	}
-	if s.SandboxMax < 0 || s.SandboxMemoryBudget < 0 || s.SandboxSpares < -1 || s.SandboxIdleTimeout < 0 {
-		return errors.New("sandbox settings cannot be negative (but for -1 spares)")
+	if _, err := s.tenantLimits(); err != nil {
+		return err
 	}
-	if s.SandboxMemoryBudget > maxBudgetMiB {
-		return fmt.Errorf("sandbox-memory-budget: %d MiB is more than any machine has; the unit is MiB", s.SandboxMemoryBudget)
+	if err := s.validateSandboxes(); err != nil {
+		return err
 	}
 	if _, err := s.egress(); err != nil {
 		return err
@@ -168,6 +180,23 @@ func (s *settings) validate() error {
 	}
 	if s.LogFormat != logJSON && s.LogFormat != logConsole {
 		return fmt.Errorf("log-format %q: want %s or %s", s.LogFormat, logJSON, logConsole)
+	}
+	return nil
+}
+
+// validateSandboxes refuses settings that no pool can run with.
+func (s *settings) validateSandboxes() error {
+	if s.SandboxMax < 0 || s.SandboxMemoryBudget < 0 || s.SandboxSpares < -1 || s.SandboxIdleTimeout < 0 {
+		return errors.New("sandbox settings cannot be negative (but for -1 spares)")
+	}
+	if !slices.Contains([]string{"", sandbox.CGroupsAuto, sandbox.CGroupsOn, sandbox.CGroupsOff}, s.SandboxCGroups) {
+		return fmt.Errorf("sandbox-cgroups %q: want %s, %s or %s", s.SandboxCGroups, sandbox.CGroupsAuto, sandbox.CGroupsOn, sandbox.CGroupsOff)
+	}
+	if s.SandboxReserve < -1 || s.SandboxReserve > sandbox.MaxReservePercent {
+		return fmt.Errorf("sandbox-reserve: got %d, want up to %d percent, or -1 for none", s.SandboxReserve, sandbox.MaxReservePercent)
+	}
+	if s.SandboxMemoryBudget > maxBudgetMiB {
+		return fmt.Errorf("sandbox-memory-budget: %d MiB is more than any machine has; the unit is MiB", s.SandboxMemoryBudget)
 	}
 	return nil
 }
@@ -204,8 +233,10 @@ func (s *settings) sandboxConfig() sandbox.Config {
 	return sandbox.Config{
 		MaxProcesses:      s.SandboxMax,
 		MemoryBudgetBytes: s.SandboxMemoryBudget << 20,
+		ReservePercent:    s.SandboxReserve,
 		Spares:            s.SandboxSpares,
 		IdleTimeout:       s.SandboxIdleTimeout,
+		CGroups:           s.SandboxCGroups,
 	}
 }
 

@@ -44,9 +44,9 @@ func TestSettingsFromEverySource(t *testing.T) {
 	want := settings{
 		Listen: defaultListen, Auth: authKeys, Store: "redis://env", Roles: []string{"api", "scheduler"}, DrainTimeout: 5 * time.Second,
 		LogLevel: "debug", LogFormat: "json", EgressAllow: []string{"10.1.2.3/8"},
-		Trace: traceSettings{Endpoint: "http://collector:4318", Sample: 0.25}, SandboxMax: 7, SandboxSpares: 4, SandboxIdleTimeout: time.Minute,
+		Trace: traceSettings{Endpoint: "http://collector:4318", Sample: 0.25}, SandboxMax: 7, SandboxSpares: 4, SandboxIdleTimeout: time.Minute, SandboxCGroups: "auto",
 		Documents: documentSettings{NamespaceRecords: 10_000, NamespaceBytes: 64 << 20, TenantRecords: 100_000, TenantBytes: 640 << 20},
-		Retention: retentionSettings{Activations: []string{"36h", "t_acme01=90d"}, Jobs: []string{"7d"}},
+		Retention: retentionSettings{Activations: []string{"36h", "t_acme01=90d"}, Jobs: []string{"7d"}, Audit: []string{"90d"}}, TenantLimits: []string{},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("settings (-want +got):\n%s", diff)
@@ -86,8 +86,19 @@ func TestSettingsRefused(t *testing.T) {
 		"storage-rate":            {"--storage-rate", "NaN"},
 		"storage-token-file":      {"--storage-token-file", "absent"},
 		"cannot be negative":      {"--sandbox-spares", "-2"},
+		"auto, on or off":         {"--sandbox-cgroups", "yes"},
+		"up to 33 percent":        {"--sandbox-reserve", "50"},
 		"the unit is MiB":         {"--sandbox-memory-budget", "1099511627776"},
 		"egress-allow":            {"--egress-allow", "10.0.0.1"},
+		"function-domain \"Apps":  {"--function-domain", "Apps.example.com"},
+		"function-domain \"apps":  {"--function-domain", "apps.example.com:443"},
+		"function-domain \"10":    {"--function-domain", "10.0.0.1"},
+		"function-domain \".apps": {"--function-domain", ".apps.example.com"},
+		"reserved-domains \"A":    {"--reserved-domains", "example.com,A.example.com"},
+		"domain-resolver":         {"--domain-resolver", "10.0.0.2"},
+		"trusted-proxies":         {"--trusted-proxies", "10.0.0.1"},
+		"memory-limit":            {"--memory-limit", "64"},
+		"body-budget":             {"--body-budget", "1"},
 		"log-level":               {"--log-level", "loud"},
 		`log-format "xml"`:        {"--log-format", "xml"},
 		"no such file":            {"--config", "absent.yaml"},

@@ -15,7 +15,7 @@ import (
 func tryoutSettings(egressAllow []string) settings {
 	return settings{
 		Listen: defaultListen, Auth: authOff, Roles: []string{roleAPI}, EgressAllow: egressAllow, DrainTimeout: defaultDrainTimeout,
-		LogLevel: zap.ErrorLevel.String(), LogFormat: logConsole, SandboxMax: 1, SandboxSpares: 1, ShowErrors: true,
+		LogLevel: zap.ErrorLevel.String(), LogFormat: logConsole, SandboxMax: 1, SandboxSpares: 1, ShowErrors: true, Unconfined: true,
 	}
 }
 

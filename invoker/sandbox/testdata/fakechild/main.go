@@ -54,6 +54,10 @@ func (c *child) load(head wire.Assign) {
 	switch head.Handler {
 	case "hang":
 		time.Sleep(time.Hour)
+	case "spin":
+		for {
+			time.Now()
+		}
 	case "die":
 		os.Exit(7)
 	case "stack":
@@ -144,6 +148,18 @@ func (c *child) handle(event []byte) {
 	case "flood":
 		for {
 			fmt.Fprint(os.Stderr, strings.Repeat("x", 1<<16))
+		}
+	case "floodlogs":
+		for {
+			c.log(bytes.Repeat([]byte("l"), 64<<10))
+		}
+	case "floodabandons":
+		c.call(1, "x", nil)
+		frame, err := wire.AppendAbandon(nil, 1)
+		must(err)
+		frames := bytes.Repeat(frame, 4096)
+		for {
+			c.write(frames)
 		}
 	case "restless":
 		c.done(wire.Done{})

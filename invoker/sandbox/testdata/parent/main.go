@@ -36,7 +36,7 @@ func main() {
 		Bundle: func(context.Context) ([]byte, error) { return tar, nil },
 	}
 	for _, event := range []string{"0", "1", "2"} { // the first shows that they work
-		s, err := pool.Acquire(ctx, prog)
+		s, err := pool.Acquire(ctx, prog, nil)
 		must(err)
 		call := sandbox.Call{Event: []byte(event), Deadline: time.Now().Add(time.Minute)}
 		if event == "0" {

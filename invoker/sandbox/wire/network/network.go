@@ -42,9 +42,11 @@ type FetchRequest struct {
 }
 
 // FetchResponse is a response without its body. URL is that of the last redirect. Body names
-// the rest of a body that has more parts than the first; 0 for one that is whole.
+// the rest of a body that has more parts than the first; 0 for one that is whole. Gzip reports that
+// the body is compressed, because the host asked for that and not the script.
 type FetchResponse struct {
 	Body       uint64      `json:"body,omitempty"`
+	Gzip       bool        `json:"gzip,omitempty"`
 	Status     int         `json:"status"`
 	StatusText string      `json:"status_text"`
 	URL        string      `json:"url"`

@@ -41,9 +41,15 @@ and revokes the existing one, which restores access after a key was lost.`,
 			if err := validateBootstrap(k); err != nil {
 				return err
 			}
-			url := server.StoreURL(store)
+			if warning := server.WarnOfPassword(store); warning != "" {
+				a.Note("%s", warning)
+			}
+			url, err := server.StoreURL(store)
+			if err != nil {
+				return err
+			}
 			if url == "" {
-				return errors.New("store: name the server's store (--store redis://…, SOUS_STORE)")
+				return errors.New("store: name the server's store (--store redis://…, SOUS_STORE, SOUS_STORE_FILE)")
 			}
 			s, err := storage.Open(cmd.Context(), storage.Config{URL: url})
 			if err != nil {
@@ -53,7 +59,7 @@ and revokes the existing one, which restores access after a key was lost.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&store, "store", "", "the server's store (SOUS_STORE): "+server.StoreHelp)
+	flags.StringVar(&store, "store", "", "the server's store (SOUS_STORE, SOUS_STORE_FILE): "+server.StoreHelp)
 	flags.StringVar(&k.Tenant, "tenant", api.AllTenants, "the only tenant that the key opens")
 	flags.StringVar(&k.Name, "name", "administrator", "the name of the key in lists")
 	flags.BoolVar(&replace, "replace", false, "revoke the existing administrators' keys")

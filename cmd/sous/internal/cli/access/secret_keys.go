@@ -72,6 +72,9 @@ store itself and for all tenants, with the key file of --secrets-key-file.`,
   sous secret rewrap --store redis://127.0.0.1:6666 --secrets-key-file /etc/sous/secrets.key`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if warning := server.WarnOfPassword(store); warning != "" {
+				a.Note("%s", warning)
+			}
 			if store != "" {
 				return a.rewrapStore(cmd.Context(), store, cmp.Or(file, os.Getenv("SOUS_SECRETS_KEY_FILE")))
 			}

@@ -121,7 +121,7 @@ func (a commands) activationGetCommand() *cobra.Command {
 // activationText returns an activation as a table, then its error or its result.
 func activationText(act api.Activation) string {
 	var b strings.Builder
-	b.WriteString(command.Table([]string{"ACTIVATION", act.ActivationID}, [][]string{
+	rows := [][]string{
 		{"FUNCTION", fmt.Sprintf("%s/%s/%s", act.Tenant, act.Namespace, act.Function)},
 		{"VERSION", versionText(act.Ref)},
 		{"TRIGGER", act.Trigger.Type},
@@ -133,7 +133,12 @@ func activationText(act api.Activation) string {
 		{"ATTEMPT", fmt.Sprint(act.Attempt)},
 		{"JOB", cmp.Or(act.JobID, "-")},
 		{"RETRY OF", cmp.Or(act.RetryOf, "-")},
-	}))
+	}
+	if act.FirstByteMS > 0 { // a streamed answer that has sent something
+		rows = append(rows, []string{"STREAMED", fmt.Sprintf("%s, the first byte after %.1f ms",
+			command.SizeText(act.StreamBytes), act.FirstByteMS)})
+	}
+	b.WriteString(command.Table([]string{"ACTIVATION", act.ActivationID}, rows))
 	if act.Error != nil {
 		b.WriteString("\n" + command.FunctionErrorText(act.Error))
 	}

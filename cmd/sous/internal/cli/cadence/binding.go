@@ -9,7 +9,6 @@ package cadence
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -153,24 +152,11 @@ func bindingStatusText(b *api.BindingStatus) string {
 // bindingDeleteCommand returns sous cadence worker delete. Cadence keeps the tasks that no
 // worker has taken; they wait for another worker of the tasklist or time out.
 func (a commands) bindingDeleteCommand() *cobra.Command {
-	var yes bool
-	cmd := &cobra.Command{
-		Use: "delete NAME", Short: "Delete a worker binding; running activities continue", Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			binding, err := a.bindingTarget(args[0])
-			if err != nil {
-				return err
-			}
-			if err := a.Confirm(yes, fmt.Sprintf("Delete worker binding %s?", args[0])); err != nil {
-				return err
-			}
-			if err := binding.Delete(cmd.Context(), 0); err != nil {
-				return err
-			}
-			a.Note("%s deleted", args[0])
-			return nil
+	return a.DeleteCommand(command.Deletion{
+		Use: "delete NAME", Short: "Delete a worker binding; running activities continue", Noun: "worker binding %s",
+		Find: func(name string) (func(context.Context) error, error) {
+			binding, err := a.bindingTarget(name)
+			return func(ctx context.Context) error { return binding.Delete(ctx, 0) }, err
 		},
-	}
-	command.RegisterYes(cmd, &yes)
-	return cmd
+	})
 }

@@ -61,7 +61,8 @@ func NoSuchCommand(cmd *cobra.Command, args []string) error {
 	if err == nil {
 		return nil
 	}
-	cmd.SuggestionsMinimumDistance = suggestWithin
+	// Any two names of two letters are at most two edits apart.
+	cmd.SuggestionsMinimumDistance = max(1, min(suggestWithin, len(args[0])-1))
 	if meant := cmd.SuggestionsFor(args[0]); len(meant) > 0 {
 		return fmt.Errorf("%w; did you mean %s?", err, strings.Join(meant, " or "))
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/client"
+	"github.com/codesous/sous/api/domain"
 )
 
 const (
@@ -21,24 +22,33 @@ const (
 // completions are the names that the first argument of a command may have, by the name of its
 // group and that argument. An empty group stands for all others.
 var completions = map[[2]string]func(context.Context, *Target) ([]string, error){
-	{"", "QUEUE"}:        queueNames,
-	{"fn", "NAME"}:       functionNames,
-	{"alias", "NAME"}:    functionNames,
-	{"", "[FUNCTION]"}:   functionNames,
-	{"sous", "NAME"}:     functionNames, // pull
-	{"schedule", "NAME"}: scheduleNames,
-	{"secret", "NAME"}:   secretNames,
-	{"worker", "NAME"}:   bindingNames,
-	{"keys", "ID"}:       keyIDs,
-	{"batch", "ID"}:      batchIDs,
-	{"activation", "ID"}: activationIDs,
-	{"profile", "NAME"}:  profileNames,
-	{"owner", "ID"}:      ownerIDs,
+	{"", "QUEUE"}:          queueNames,
+	{"fn", "NAME"}:         functionNames,
+	{"alias", "NAME"}:      functionNames,
+	{"", "[FUNCTION]"}:     functionNames,
+	{"sous", "NAME"}:       functionNames, // pull
+	{"schedule", "NAME"}:   scheduleNames,
+	{"schedule", "[NAME]"}: scheduleNames, // next
+	{"job", "ID"}:          jobIDs,
+	{"task", "TYPE"}:       taskTypes,
+	{"secret", "NAME"}:     secretNames,
+	{"worker", "NAME"}:     bindingNames,
+	{"domain", "DOMAIN"}:   domainNames,
+	{"keys", "ID"}:         keyIDs,
+	{"batch", "ID"}:        batchIDs,
+	{"activation", "ID"}:   activationIDs,
+	{"profile", "NAME"}:    profileNames,
+	{"owner", "ID"}:        ownerIDs,
 }
 
-// secondCompletions are those of the second argument, for the function that the first names.
+// secondCompletions are those of the second argument, for what the first names.
 var secondCompletions = map[[2]string]func(context.Context, *Target, string) ([]string, error){
-	{"alias", "ALIAS"}: aliasNames,
+	{"alias", "ALIAS"}:      aliasNames,
+	{"domain", "FUNCTION"}:  func(ctx context.Context, t *Target, _ string) ([]string, error) { return functionNames(ctx, t) },
+	{"trigger", "FUNCTION"}: func(ctx context.Context, t *Target, _ string) ([]string, error) { return functionNames(ctx, t) },
+	{"job", "QUEUE"}:        func(ctx context.Context, t *Target, _ string) ([]string, error) { return queueNames(ctx, t) },
+	{"task", "ID"}:          taskIDs,
+	{"task", "[ID]"}:        taskIDs,
 }
 
 // RegisterCompletions adds the completion of names to root and all commands below it, by the
@@ -118,6 +128,10 @@ func secretNames(ctx context.Context, t *Target) ([]string, error) {
 	return namesOf(ctx, t.Namespace.Secrets, func(s api.Secret) string { return s.Name })
 }
 
+func domainNames(ctx context.Context, t *Target) ([]string, error) {
+	return namesOf(ctx, t.Tenant.Domains, func(d domain.Domain) string { return d.Domain })
+}
+
 func bindingNames(ctx context.Context, t *Target) ([]string, error) {
 	return namesOf(ctx, t.Namespace.Bindings, func(b api.BindingStatus) string { return b.Name })
 }
@@ -143,6 +157,52 @@ func activationIDs(ctx context.Context, t *Target) ([]string, error) {
 		ids = append(ids, act.ActivationID+"\t"+act.Function+" "+string(act.Status))
 	}
 	return ids, err
+}
+
+// jobIDs returns jobs of the namespace, with queue and state: the first page of each state that
+// a queue has jobs in.
+func jobIDs(ctx context.Context, t *Target) ([]string, error) {
+	var ids []string
+	for queue, err := range client.All(ctx, t.Namespace.Queues, client.PageOptions{}) {
+		if err != nil {
+			return ids, err
+		}
+		for _, state := range api.JobStates() {
+			if queue.Depths[state] == 0 {
+				continue
+			}
+			page, err := t.Namespace.Queue(queue.Queue).Jobs(ctx, client.JobFilter{State: state}, client.PageOptions{})
+			if err != nil {
+				return ids, err
+			}
+			for _, job := range page.Items {
+				ids = append(ids, job.ID+"\t"+queue.Queue+" "+string(state))
+			}
+			if len(ids) >= completeLimit {
+				return ids, nil
+			}
+		}
+	}
+	return ids, nil
+}
+
+// taskTypes returns the types of the tasks that have not ended.
+func taskTypes(ctx context.Context, t *Target) ([]string, error) {
+	types, err := namesOf(ctx, openTasks(t, ""), func(k api.Task) string { return k.TaskType })
+	slices.Sort(types)
+	return slices.Compact(types), err
+}
+
+// taskIDs returns the tasks of a type that have not ended, with their states.
+func taskIDs(ctx context.Context, t *Target, taskType string) ([]string, error) {
+	return namesOf(ctx, openTasks(t, taskType), func(k api.Task) string { return k.TaskID + "\t" + string(k.State) })
+}
+
+// openTasks returns the list call of the tasks of a type, "" for all.
+func openTasks(t *Target, taskType string) func(context.Context, client.PageOptions) (api.Page[api.Task], error) {
+	return func(ctx context.Context, o client.PageOptions) (api.Page[api.Task], error) {
+		return t.Tenant.Tasks(ctx, client.TaskFilter{Type: taskType}, o)
+	}
 }
 
 func aliasNames(ctx context.Context, t *Target, function string) ([]string, error) {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -75,8 +76,9 @@ func (a commands) fnDeployCommand() *cobra.Command {
 
 The function is created if it does not exist. Its modules are loaded once before the
 publication, which is refused if they fail. Files that .sousignore names (in
-.gitignore's syntax) are left out, and always .git, node_modules and .sous. A folder
-equal to the latest version publishes no new version.
+.gitignore's syntax) are left out, and always .git, node_modules, .sous, .env,
+.dev.vars, sous.json and .sousignore. A folder equal to the latest version publishes
+no new version.
 
 Settings such as env, authz and limits come from sous.json in the folder, and --config.
 Those that neither names stay as they are in the version that runs; null returns one to
@@ -123,6 +125,9 @@ module; the packages and their sizes are printed.`,
 	return cmd
 }
 
+// undoWithin is the time for deleting a function whose first deployment failed.
+const undoWithin = 10 * time.Second
+
 // newDeployment opens the folder dir. It fails if dir is no folder, or if a name is not valid.
 func newDeployment(dir, name, alias string) (deployment, error) {
 	source, err := openSource(dir)
@@ -152,9 +157,9 @@ func (a commands) deploy(ctx context.Context, t *command.Target, d deployment) e
 }
 
 // publish bundles the folder if necessary, uploads it and publishes it under the aliases. The
-// progress calls that step by the verb. A run that is interrupted leaves at most a function
-// without versions and a draft, which expires after a day; the first alias moves with the
-// publication. CodeValidationSource, CodeValidationManifest, CodeValidationBundle and
+// progress calls that step by the verb. A run that fails or is interrupted leaves at most a
+// draft, which expires after a day, unless this program is killed: then a function that it
+// created may have no version. The first alias moves with the publication. CodeValidationSource, CodeValidationManifest, CodeValidationBundle and
 // CodeBodyLimit are about the files.
 func (a commands) publish(ctx context.Context, t *command.Target, d deployment, verb string) (deployed, error) {
 	p, err := a.plan(ctx, t, d)
@@ -173,27 +178,20 @@ func (a commands) publish(ctx context.Context, t *command.Target, d deployment, 
 	return out, nil
 }
 
-// run uploads the tar, publishes it, and sets the aliases and schedules.
+// run uploads the tar, publishes it, and sets the aliases and schedules. If it creates the
+// function and cannot publish, it deletes the function again.
 func (p *plan) run(ctx context.Context, t *command.Target) (deployed, error) {
 	fn, err := t.Function(p.name)
 	if err != nil {
 		return deployed{}, err
 	}
-	if err := ensureFunction(ctx, t, fn, p.name); err != nil {
-		return deployed{}, err
-	}
-	draft, err := fn.UploadTar(ctx, p.tar)
+	undo, err := ensureFunction(ctx, t, fn, p.name)
 	if err != nil {
 		return deployed{}, err
 	}
-	request := client.Publish{DraftID: draft.DraftID, Config: p.config, Alias: p.aliases[0]}
-	if p.unverified {
-		verify := false
-		request.Verify = &verify
-	}
-	version, err := fn.Publish(ctx, request)
+	version, err := p.publish(ctx, fn)
 	if err != nil {
-		return deployed{}, err
+		return deployed{}, undo(err)
 	}
 	for _, alias := range p.aliases[1:] {
 		if _, err := fn.SetAlias(ctx, alias, version.Version, client.AliasGuard{}); err != nil {
@@ -215,6 +213,20 @@ func (p *plan) run(ctx context.Context, t *command.Target) (deployed, error) {
 	}, nil
 }
 
+// publish uploads the tar and publishes it under the first alias.
+func (p *plan) publish(ctx context.Context, fn *client.Function) (client.Published, error) {
+	draft, err := fn.UploadTar(ctx, p.tar)
+	if err != nil {
+		return client.Published{}, err
+	}
+	request := client.Publish{DraftID: draft.DraftID, Config: p.config, Alias: p.aliases[0]}
+	if p.unverified {
+		verify := false
+		request.Verify = &verify
+	}
+	return fn.Publish(ctx, request)
+}
+
 // opensEndpoint reports whether the endpoint of a version with that config is open to
 // callers without a key. The server has validated the config by then.
 func opensEndpoint(config json.RawMessage) bool {
@@ -226,14 +238,55 @@ func opensEndpoint(config json.RawMessage) bool {
 
 // ensureFunction creates the function if it does not exist. Another deployment may create
 // it at the same time. A deleted function is created again and has its earlier versions.
-func ensureFunction(ctx context.Context, t *command.Target, fn *client.Function, name string) error {
-	_, err := fn.Get(ctx)
+// undo deletes what ensureFunction created, and returns the error that it is called with.
+func ensureFunction(ctx context.Context, t *command.Target, fn *client.Function, name string) (undo func(error) error, err error) {
+	keep := func(err error) error { return err }
+	_, err = fn.Get(ctx)
 	if api.ErrorCode(err) != api.CodeFunctionNotFound {
-		return err
+		return keep, err
 	}
-	_, err = t.Namespace.CreateFunction(ctx, client.NewFunction{Name: name})
-	if api.ErrorCode(err) == api.CodeFunctionExists {
+	created, err := t.Namespace.CreateFunction(ctx, client.NewFunction{Name: name})
+	switch {
+	case api.ErrorCode(err) == api.CodeFunctionExists:
+		return keep, nil
+	case err != nil:
+		return keep, err
+	}
+	before, err := fn.Get(ctx)
+	if err != nil {
+		return keep, err
+	}
+	return func(failed error) error {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoWithin) // an interrupt is a reason to undo, too
+		defer cancel()
+		if err := deleteUnpublished(ctx, fn, created.CreatedAtMS, before.LatestVersion); err != nil {
+			return fmt.Errorf("%w\nfunction %s, which this deployment created, was not deleted again: %s", failed, name, command.ErrorText(err))
+		}
+		return failed
+	}, nil
+}
+
+// deleteUnpublished deletes a function if it still is the one that was created at createdMS
+// and has no later version than latest. A publication whose answer was lost, or one of another
+// deployment, keeps it. One that comes between the check and the deletion does not: its
+// version can be restored by creating the function again.
+func deleteUnpublished(ctx context.Context, fn *client.Function, createdMS int64, latest *int64) error {
+	now, err := fn.Get(ctx)
+	if err == nil && (now.CreatedAtMS != createdMS || versionOr0(now.LatestVersion) != versionOr0(latest)) {
 		return nil
 	}
+	if err == nil {
+		err = fn.Delete(ctx)
+	}
+	if api.ErrorCode(err) == api.CodeFunctionNotFound {
+		return nil // deleted meanwhile
+	}
 	return err
+}
+
+func versionOr0(n *int64) int64 {
+	if n == nil {
+		return 0
+	}
+	return *n
 }

@@ -124,7 +124,7 @@ func (r *running) folder(name string, ref api.Ref, by triggered) (map[string][]b
 	}
 	limits := map[string]json.RawMessage{}
 	for field, value := range r.overrides {
-		if slices.Contains([]string{"timeout_ms", "memory_mb", "max_concurrency"}, field) {
+		if slices.Contains([]string{"timeout_ms", "cpu_ms", "memory_mb", "max_concurrency"}, field) {
 			limits[field] = value
 		} else {
 			settings[field] = value

@@ -7,6 +7,7 @@ import (
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/client"
 	"github.com/codesous/sous/api/manifest"
+	"github.com/codesous/sous/api/trigger"
 	"github.com/codesous/sous/cmd/sous/internal/cli/command"
 )
 
@@ -15,19 +16,19 @@ import (
 // disabled stays so unless sous.json says otherwise.
 func applyTriggers(ctx context.Context, t *command.Target, function, alias string, wanted manifest.Triggers) (changed []string, err error) {
 	for _, w := range wanted.Queues {
-		trigger := t.Namespace.Trigger(w.Queue)
-		now, err := trigger.Get(ctx)
+		remote := t.Namespace.Trigger(w.Queue)
+		now, err := remote.Get(ctx)
 		if err != nil && api.ErrorCode(err) != api.CodeTriggerNotFound {
 			return changed, fmt.Errorf("trigger of queue %s: %w", w.Queue, err)
 		}
-		n := api.NewQueueTrigger{Function: function, Alias: alias, BatchSize: w.BatchSize, WindowMS: w.WindowMS, Concurrency: w.Concurrency, Enabled: w.Enabled}
+		n := trigger.NewQueueTrigger{Function: function, Alias: alias, BatchSize: w.BatchSize, WindowMS: w.WindowMS, Concurrency: w.Concurrency, Enabled: w.Enabled}
 		if err == nil && w.Enabled == nil {
 			n.Enabled = &now.Enabled
 		}
 		if want := n.Trigger(w.Queue); want.Same(&now) {
 			continue
 		}
-		if _, err := trigger.Put(ctx, n, 0); err != nil {
+		if _, err := remote.Put(ctx, n, 0); err != nil {
 			return changed, fmt.Errorf("trigger of queue %s: %w", w.Queue, err)
 		}
 		changed = append(changed, w.Queue)
@@ -37,16 +38,16 @@ func applyTriggers(ctx context.Context, t *command.Target, function, alias strin
 
 // triggersOf returns the triggers of a function, as sous.json has them.
 func triggersOf(ctx context.Context, t *command.Target, function string) (out manifest.Triggers, err error) {
-	for trigger, err := range client.All(ctx, t.Namespace.Triggers, client.PageOptions{}) {
+	for found, err := range client.All(ctx, t.Namespace.Triggers, client.PageOptions{}) {
 		if err != nil {
 			return out, err
 		}
-		if trigger.Function != function {
+		if found.Function != function {
 			continue
 		}
-		q := manifest.QueueTrigger{Queue: trigger.Queue, BatchSize: trigger.BatchSize, WindowMS: trigger.WindowMS, Concurrency: trigger.Concurrency}
-		if !trigger.Enabled {
-			q.Enabled = &trigger.Enabled
+		q := manifest.QueueTrigger{Queue: found.Queue, BatchSize: found.BatchSize, WindowMS: found.WindowMS, Concurrency: found.Concurrency}
+		if !found.Enabled {
+			q.Enabled = &found.Enabled
 		}
 		out.Queues = append(out.Queues, q)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/client"
+	"github.com/codesous/sous/api/trigger"
 	"github.com/codesous/sous/cmd/sous/internal/cli/command"
 )
 
@@ -47,7 +48,7 @@ func (a commands) triggerListCommand() *cobra.Command {
 }
 
 // triggerRow returns the cells of a trigger in a list.
-func triggerRow(t api.QueueTrigger) []string {
+func triggerRow(t trigger.QueueTrigger) []string {
 	concurrency, window, state := "any", "none", "enabled"
 	if t.Concurrency > 0 {
 		concurrency = strconv.Itoa(t.Concurrency)
@@ -62,7 +63,7 @@ func triggerRow(t api.QueueTrigger) []string {
 }
 
 // printTrigger prints the result of a call of the client, whose error it returns.
-func (a commands) printTrigger(t api.QueueTrigger, err error) error {
+func (a commands) printTrigger(t trigger.QueueTrigger, err error) error {
 	if err != nil {
 		return err
 	}
@@ -77,11 +78,11 @@ func (a commands) triggerGetCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "get QUEUE", Short: "Show the trigger of a queue", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			trigger, err := a.triggerTarget(args[0])
+			t, err := a.triggerTarget(args[0])
 			if err != nil {
 				return err
 			}
-			return a.printTrigger(trigger.Get(cmd.Context()))
+			return a.printTrigger(t.Get(cmd.Context()))
 		},
 	}
 }
@@ -89,23 +90,23 @@ func (a commands) triggerGetCommand() *cobra.Command {
 // triggerSetCommand returns sous trigger set. A flag that is not given keeps the value of an
 // existing trigger.
 func (a commands) triggerSetCommand() *cobra.Command {
-	var n api.NewQueueTrigger
+	var n trigger.NewQueueTrigger
 	cmd := &cobra.Command{
 		Use: "set QUEUE FUNCTION", Short: "Let the jobs of a queue invoke a function",
 		Long: "Lets the jobs of a queue invoke a function: the method queue of an object gets batches,\n" +
 			"any other function one job at a time. The values of an existing trigger are kept unless\ntheir flags are given.",
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			trigger, err := a.triggerTarget(args[0])
+			t, err := a.triggerTarget(args[0])
 			if err != nil {
 				return err
 			}
-			return a.printTrigger(setTrigger(cmd, trigger, args[1], n))
+			return a.printTrigger(setTrigger(cmd, t, args[1], n))
 		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&n.Alias, "alias", "", "alias of the function (default "+api.DefaultAlias+")")
-	f.IntVar(&n.BatchSize, "batch-size", 0, fmt.Sprintf("largest number of jobs of an activation (default %d)", api.DefaultTriggerBatchSize))
+	f.IntVar(&n.BatchSize, "batch-size", 0, fmt.Sprintf("largest number of jobs of an activation (default %d)", trigger.DefaultBatchSize))
 	f.Int64Var(&n.WindowMS, "window-ms", 0, "how long a batch that is not full waits for more jobs")
 	f.IntVar(&n.Concurrency, "concurrency", 0, "largest number of activations at the same time; 0 leaves it to the function")
 	return cmd
@@ -113,14 +114,14 @@ func (a commands) triggerSetCommand() *cobra.Command {
 
 // setTrigger replaces the trigger by one with the values that flags of cmd gave to n, and those
 // of the existing trigger.
-func setTrigger(cmd *cobra.Command, trigger *client.Trigger, function string, n api.NewQueueTrigger) (api.QueueTrigger, error) {
-	now, err := trigger.Get(cmd.Context())
+func setTrigger(cmd *cobra.Command, t *client.Trigger, function string, n trigger.NewQueueTrigger) (trigger.QueueTrigger, error) {
+	now, err := t.Get(cmd.Context())
 	if err != nil && api.ErrorCode(err) != api.CodeTriggerNotFound {
 		return now, err
 	}
 	n.Function = function
 	if err != nil {
-		return trigger.Put(cmd.Context(), n, 0)
+		return t.Put(cmd.Context(), n, 0)
 	}
 	given := cmd.Flags().Changed
 	n.Enabled = &now.Enabled
@@ -136,7 +137,7 @@ func setTrigger(cmd *cobra.Command, trigger *client.Trigger, function string, n 
 	if !given("concurrency") {
 		n.Concurrency = now.Concurrency
 	}
-	return trigger.Put(cmd.Context(), n, now.Revision)
+	return t.Put(cmd.Context(), n, now.Revision)
 }
 
 // triggerEnableCommand returns enable (on) or disable.
@@ -144,45 +145,33 @@ func (a commands) triggerEnableCommand(name, short string, on bool) *cobra.Comma
 	return &cobra.Command{
 		Use: name + " QUEUE", Short: short, Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			trigger, err := a.triggerTarget(args[0])
+			t, err := a.triggerTarget(args[0])
 			if err != nil {
 				return err
 			}
-			return a.printTrigger(enableTrigger(cmd.Context(), trigger, on))
+			return a.printTrigger(enableTrigger(cmd.Context(), t, on))
 		},
 	}
 }
 
-func enableTrigger(ctx context.Context, trigger *client.Trigger, on bool) (api.QueueTrigger, error) {
-	now, err := trigger.Get(ctx)
+func enableTrigger(ctx context.Context, t *client.Trigger, on bool) (trigger.QueueTrigger, error) {
+	now, err := t.Get(ctx)
 	if err != nil {
 		return now, err
 	}
-	return trigger.Put(ctx, api.NewQueueTrigger{
+	return t.Put(ctx, trigger.NewQueueTrigger{
 		Function: now.Function, Alias: now.Alias, Version: now.Version,
 		BatchSize: now.BatchSize, WindowMS: now.WindowMS, Concurrency: now.Concurrency, Enabled: &on,
 	}, now.Revision)
 }
 
 func (a commands) triggerDeleteCommand() *cobra.Command {
-	var yes bool
-	cmd := &cobra.Command{
-		Use: "delete QUEUE", Short: "Delete the trigger of a queue; its jobs wait", Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			trigger, err := a.triggerTarget(args[0])
-			if err != nil {
-				return err
-			}
-			if err := a.Confirm(yes, fmt.Sprintf("Delete the trigger of queue %s?", args[0])); err != nil {
-				return err
-			}
-			if err := trigger.Delete(cmd.Context(), 0); err != nil {
-				return err
-			}
-			a.Note("the trigger of %s deleted", args[0])
-			return nil
+	return a.DeleteCommand(command.Deletion{
+		Use: "delete QUEUE", Short: "Delete the trigger of a queue; its jobs wait",
+		Noun: "the trigger of queue %s", Done: "the trigger of %s",
+		Find: func(queue string) (func(context.Context) error, error) {
+			t, err := a.triggerTarget(queue)
+			return func(ctx context.Context) error { return t.Delete(ctx, 0) }, err
 		},
-	}
-	command.RegisterYes(cmd, &yes)
-	return cmd
+	})
 }

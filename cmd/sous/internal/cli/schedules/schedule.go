@@ -202,29 +202,15 @@ func (a commands) scheduleRunCommand() *cobra.Command {
 	return cmd
 }
 
-// scheduleDeleteCommand returns sous schedule delete. It has no --if-revision: the user
-// confirms the name, not a state.
+// scheduleDeleteCommand returns sous schedule delete.
 func (a commands) scheduleDeleteCommand() *cobra.Command {
-	var yes bool
-	cmd := &cobra.Command{
-		Use: "delete NAME", Short: "Delete a schedule; its jobs continue", Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			schedule, err := a.scheduleTarget(args[0])
-			if err != nil {
-				return err
-			}
-			if err := a.Confirm(yes, fmt.Sprintf("Delete schedule %s?", args[0])); err != nil {
-				return err
-			}
-			if err := schedule.Delete(cmd.Context(), 0); err != nil {
-				return err
-			}
-			a.Note("%s deleted", args[0])
-			return nil
+	return a.DeleteCommand(command.Deletion{
+		Use: "delete NAME", Short: "Delete a schedule; its jobs continue", Noun: "schedule %s",
+		Find: func(name string) (func(context.Context) error, error) {
+			schedule, err := a.scheduleTarget(name)
+			return func(ctx context.Context) error { return schedule.Delete(ctx, 0) }, err
 		},
-	}
-	command.RegisterYes(cmd, &yes)
-	return cmd
+	})
 }
 
 // tick is one line of the output of next.

@@ -404,6 +404,8 @@ interface HttpEvent {
   isBase64Encoded: boolean;
   /** The CloudEvent that the request carries. */
   cloudEvent?: { specversion: string; id: string; source: string; type: string; data?: any; data_base64?: string; [attribute: string]: any };
+  /** The CloudEvents of a batch that the request carries. */
+  cloudEvents?: { specversion: string; id: string; source: string; type: string; data?: any; data_base64?: string; [attribute: string]: any }[];
   /** The body as text. */
   text(): Promise<string>;
   /** The body, parsed. */
