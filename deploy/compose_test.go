@@ -35,6 +35,8 @@ type service struct {
 	Init        bool              `koanf:"init"`
 	ReadOnly    bool              `koanf:"read_only"`
 	CapDrop     []string          `koanf:"cap_drop"`
+	CapAdd      []string          `koanf:"cap_add"`
+	User        string            `koanf:"user"`
 	Security    []string          `koanf:"security_opt"`
 	Restart     string            `koanf:"restart"`
 	Secrets     []string          `koanf:"secrets"`
@@ -187,6 +189,10 @@ func TestReplicas(t *testing.T) {
 		if s.Environment["SOUS_AUTH"] != "keys" || len(s.Ports) > 0 {
 			t.Errorf("%s can be reached without a key or the proxy", name)
 		}
+		// TestUsersOfChildren (invoker/sandbox) runs a server with these.
+		if want := []string{"SETUID", "SETGID", "KILL", "SETPCAP"}; !slices.Equal(s.CapAdd, want) || s.User != "0:0" {
+			t.Errorf("%s: got capabilities %q and user %q, want %q and root, which give sandboxes users of their own", name, s.CapAdd, s.User, want)
+		}
 		checkTimes(t, name, s)
 		mounted := strings.TrimPrefix(s.Environment["SOUS_SECRETS_KEY_FILE"], "/run/secrets/")
 		if !slices.Contains(s.Secrets, mounted) || !ignored(t, "deploy/"+strings.TrimPrefix(c.Secrets[mounted].File, "./")) {
@@ -263,7 +269,7 @@ func checkHealth(t *testing.T, place string, test []string, listen string) {
 	}
 }
 
-var pinned = regexp.MustCompile(`^[a-z./]+:v?(\d+)\.(\d+)\.(\d+)$`)
+var pinned = regexp.MustCompile(`^[a-z./]+:v?(\d+)\.(\d+)\.(\d+)(?:@sha256:[0-9a-f]{64})?$`)
 
 func TestServices(t *testing.T) {
 	t.Parallel()

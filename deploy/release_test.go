@@ -39,6 +39,9 @@ func TestRelease(t *testing.T) {
 		checkPackage(t, filepath.Join(dist, "sous_"+version+"_"+arch+".deb"), version, arch)
 		want = append(want, "sous-linux-"+arch, archive+".tar.gz", "sous_"+version+"_"+arch+".deb")
 	}
+	host := runtime.GOARCH
+	checkInstallation(t, filepath.Join(dist, "sous_"+version+"_"+host+".deb"), host)
+	checkRebuild(t, filepath.Join(dist, "sous-linux-"+host), version, host)
 	sbom := "sous-" + version + ".cdx.json"
 	checkSBOM(t, filepath.Join(dist, sbom), filepath.Join(dist, "sous-linux-amd64"))
 	want = append(want, sbom, "Dockerfile", "SHA256SUMS")
@@ -147,7 +150,7 @@ func checkPackage(t *testing.T, path, version, arch string) {
 	run(t, ".", "dpkg-deb", "--raw-extract", path, root)
 	for name, mode := range map[string]os.FileMode{
 		"usr/bin/sous": 0o755, "usr/lib/systemd/system/sous.service": 0o644, "etc/sous/sous.yaml": 0o644, "usr/share/doc/sous/copyright": 0o644,
-		"usr/share/bash-completion/completions/sous": 0o644, "DEBIAN/postinst": 0o755, "DEBIAN/prerm": 0o755,
+		"usr/share/bash-completion/completions/sous": 0o644, "DEBIAN/postinst": 0o755, "DEBIAN/prerm": 0o755, "DEBIAN/postrm": 0o755,
 	} {
 		info, err := os.Stat(filepath.Join(root, name))
 		if err != nil || info.Mode() != mode || info.Size() == 0 {
