@@ -19,13 +19,16 @@ LDFLAGS       := -s -w -X github.com/codesous/sous/cmd/sous/internal/build.versi
 BIN           ?= bin
 DIST          ?= dist
 
+# The architectures of a release.
+RELEASE_ARCHS ?= amd64 arm64
+
 # The store server of tests and benchmarks; empty for the redis-server of the PATH.
 STORE_SERVER ?=
 
 export CGO_ENABLED ?= 0
 export SOUS_TEST_STORE_SERVER := $(STORE_SERVER)
 
-.PHONY: all run build release upgrade-records test test-packages test-python-client test-platform test-redis test-npm test-chromium bench test262 urlpattern compat lint fuzz fmt clean
+.PHONY: all run build release upgrade-records test test-packages test-cadence test-python-client test-platform test-redis test-npm test-chromium bench test262 urlpattern compat lint fuzz fmt clean
 
 all: build
 
@@ -40,7 +43,7 @@ build:
 	$(GO) build -trimpath -overlay $(BIN)/overlay.json -tags sandboxchild -ldflags '$(LDFLAGS)' -o $(BIN)/sous ./cmd/sous
 
 release:
-	GO='$(GO)' MAKE='$(MAKE)' tools/release.sh '$(DIST)'
+	GO='$(GO)' MAKE='$(MAKE)' RELEASE_ARCHS='$(RELEASE_ARCHS)' tools/release.sh '$(DIST)'
 
 upgrade-records: test-redis
 	@test -n "$(RELEASE)" -a -n "$(BINARY)" || { echo "usage: make upgrade-records RELEASE=1.2.3 BINARY=/path/to/sous"; exit 2; }
@@ -65,6 +68,10 @@ test-python-client:
 test-chromium:
 	./tools/need-chromium.sh
 
+# The first build of the Cadence server takes minutes, which would count for a test otherwise.
+test-cadence:
+	$(GO) test -trimpath -vet=off -timeout 30m ./cadenceworker/cadencetest -run TestProgram
+
 # -race needs cgo for the test binaries; the sandbox children that they start are
 # built without it (see docs/sandbox.md).
 # The Lua interpreter of the embedded store is built without the race detector: the
@@ -80,11 +87,11 @@ test: test-packages
 # they share go's build cache with it.
 PLAIN := ./cmd/sous/compattest ./cmd/sous/docstest ./cmd/sous/openapitest ./cmd/sous/upgradetest ./deploy ./docs ./examples/... ./tools/...
 
-test-packages: test-redis test-npm test-python-client test-chromium
+test-packages: test-redis test-npm test-python-client test-chromium test-cadence
 	$(GO) test -trimpath -vet=off -timeout 14m $(PLAIN)
 	CGO_ENABLED=1 $(GO) test $(RACE) -timeout 14m $$($(GO) list ./... | grep -v platformtest | grep -vxF "$$($(GO) list $(PLAIN))")
 
-test-platform: test-redis
+test-platform: test-redis test-cadence
 	CGO_ENABLED=1 $(GO) test $(RACE) -timeout 14m ./cmd/sous/platformtest
 
 # The packages stay in tools/compat/node_modules, where bench finds them too.

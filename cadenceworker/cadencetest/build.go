@@ -157,9 +157,8 @@ func sweep(cache string, now time.Time) error {
 	return nil
 }
 
-// compile builds the binary of the module in folder, without cgo, at a low priority, so that
-// tests that run meanwhile are not slowed down. It builds into a folder of its own and renames
-// the result, so that other processes never see half a file.
+// compile builds the binary of the module in folder, without cgo. It builds into a folder of its
+// own and renames the result, so that other processes never see half a file.
 func compile(cache, folder, binary string) error {
 	dir, err := os.MkdirTemp(cache, "building-")
 	if err != nil {
@@ -168,7 +167,7 @@ func compile(cache, folder, binary string) error {
 	defer func() { _ = os.RemoveAll(dir) }() // the next build removes it otherwise
 	fresh := filepath.Join(dir, "cadenceserver")
 	// -trimpath as in `make build`, so that both share go's build cache.
-	cmd := exec.CommandContext(context.Background(), "nice", "-n", "10", "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", fresh, ".")
+	cmd := exec.CommandContext(context.Background(), "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", fresh, ".")
 	cmd.Dir = folder
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off", "GOFLAGS=-buildvcs=false", "PWD="+folder)
 	if text, err := cmd.CombinedOutput(); err != nil {
