@@ -1,10 +1,10 @@
 #!/bin/sh
-# Builds a release into the folder $1 (make release): for Linux on amd64 and arm64 an archive
-# and a Debian package each, an SBOM, the definition of the container image, and checksums.
+# Builds a release into the folder $1 (make release): for Linux on each of RELEASE_ARCHS an
+# archive and a Debian package, an SBOM, the definition of the container image, and checksums.
 # The same commit makes the same files on every machine with the same Go.
 set -eu
 dist=${1:?usage: tools/release.sh FOLDER}
-: "${GO:=go}" "${MAKE:=make}"
+: "${GO:=go}" "${MAKE:=make}" "${RELEASE_ARCHS:=amd64 arm64}"
 nfpm=github.com/goreleaser/nfpm/v2/cmd/nfpm@v2.43.0
 cyclonedx=github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
 
@@ -30,7 +30,7 @@ pack() {
 		-C "$(dirname "$1")" -cf - "$(basename "$1")" | gzip -9n >"$2"
 }
 
-for arch in amd64 arm64; do
+for arch in $RELEASE_ARCHS; do
 	GOOS=linux GOARCH=$arch $MAKE --no-print-directory build BIN="$work/$arch" VERSION="$VERSION"
 done
 for shell in bash zsh fish; do
@@ -39,7 +39,7 @@ done
 # The unit of the package starts the program where the package puts it.
 sed 's,/usr/local/bin/sous,/usr/bin/sous,' deploy/sous.service >"$work/sous.service"
 
-for arch in amd64 arm64; do
+for arch in $RELEASE_ARCHS; do
 	name=sous-$VERSION-linux-$arch
 	mkdir "$work/$name"
 	cp "$work/$arch/sous" LICENSE README.md "$work/$name/"
