@@ -85,7 +85,7 @@ test: test-packages
 
 # These packages drive the program that they build, or examine files. Without the race detector
 # they share go's build cache with it.
-PLAIN := ./cmd/sous/compattest ./cmd/sous/docstest ./cmd/sous/openapitest ./cmd/sous/upgradetest ./deploy ./docs ./examples/... ./tools/...
+PLAIN := ./cmd/sous ./cmd/sous/compattest ./cmd/sous/docstest ./cmd/sous/openapitest ./cmd/sous/upgradetest ./deploy ./docs ./examples/... ./tools/...
 
 test-packages: test-redis test-npm test-python-client test-chromium test-cadence
 	$(GO) test -trimpath -vet=off -timeout 14m $(PLAIN)
