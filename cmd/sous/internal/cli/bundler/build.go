@@ -13,11 +13,11 @@ import (
 	esbuild "github.com/evanw/esbuild/pkg/api"
 )
 
-// The namespaces of the modules that stand for a Node.js built-in module where an import
-// statement cannot.
+// The namespaces of the modules that stand for others.
 const (
-	requiredBuiltin = "require" // of a call of require
-	importedBuiltin = "import"  // of a call of import
+	requiredBuiltin = "require" // for a built-in module of Node.js, in a call of require
+	importedBuiltin = "import"  // for a built-in module of Node.js, in a call of import
+	missingPackage  = "missing" // for a package that is not installed, in a call of require
 )
 
 // A build is one run of esbuild, or two, and the observations of its plugin.
@@ -53,11 +53,15 @@ func (b *build) setup(p esbuild.PluginBuild) {
 	p.OnLoad(esbuild.OnLoadOptions{Filter: ".*", Namespace: importedBuiltin}, func(args esbuild.OnLoadArgs) (esbuild.OnLoadResult, error) {
 		return module("export * from %[1]q;\nexport { default } from %[1]q;\n", args.Path), nil
 	})
+	p.OnLoad(esbuild.OnLoadOptions{Filter: ".*", Namespace: missingPackage}, func(args esbuild.OnLoadArgs) (esbuild.OnLoadResult, error) {
+		return module("module.exports = undefined;\nthrow Object.assign(new Error(\"Cannot find module \" + %q), { code: \"MODULE_NOT_FOUND\" });\n",
+			"'"+args.Path+"': it was not installed when the function was bundled"), nil
+	})
 }
 
-// module returns a module whose text has the name of a built-in module.
-func module(format, name string) esbuild.OnLoadResult {
-	contents := fmt.Sprintf(format, name)
+// module returns a module whose text contains text, such as the name of a built-in module.
+func module(format, text string) esbuild.OnLoadResult {
+	contents := fmt.Sprintf(format, text)
 	return esbuild.OnLoadResult{Contents: &contents, Loader: esbuild.LoaderJS}
 }
 
@@ -81,7 +85,18 @@ func (b *build) resolve(p esbuild.PluginBuild, args esbuild.OnResolveArgs) esbui
 		return resolveBuiltin(name, args.Kind)
 	}
 	b.need()
+	if b.optional(args) {
+		return esbuild.OnResolveResult{Path: path, Namespace: missingPackage}
+	}
 	return b.preferMain(p, args)
+}
+
+// optional reports whether a package requires another one that is not installed. As in Node.js,
+// such a call throws when it is reached: packages choose one of several drivers that way, for
+// example one for each database. An import statement has no such form, and stays an error.
+func (b *build) optional(args esbuild.OnResolveArgs) bool {
+	return args.Kind == esbuild.ResolveJSRequireCall && args.Namespace == "file" && inPackages(args.Importer) &&
+		!isPrivatePath(args.Path) && !b.remapped(args) && !installed(packageName(args.Path), args.ResolveDir)
 }
 
 // resolveBuiltin keeps the import of a built-in module. esbuild turns other forms than the

@@ -301,6 +301,29 @@ func TestOnlyUsedModulesAreBundled(t *testing.T) {
 	}
 }
 
+// TestOptionalPackages: a package may require another one that is not installed, as long as the call
+// is not reached. One that is reached throws an error with Node.js' code.
+func TestOptionalPackages(t *testing.T) {
+	t.Parallel()
+	b, err := makeBundle(t, map[string]string{
+		"function.js": `import { query, connect, driver } from "a";
+			export default () => { try { connect(); } catch (e) { return [query(), driver, e.code, e.message]; } };`,
+		"node_modules/a/package.json": `{"main": "index.js"}`,
+		"node_modules/a/index.js": `let driver; try { driver = require("@s/fast/x"); } catch { driver = "slow"; }
+			module.exports = { query: () => "select 1", connect: () => require("driver/promise").connect(), driver };`,
+	})
+	if err != nil {
+		t.Fatalf("Make: %v", err)
+	}
+	want := `["select 1","slow","MODULE_NOT_FOUND","Cannot find module 'driver/promise': it was not installed when the function was bundled"]`
+	if got := evaluate(t, b.Code[:b.Bytes]); got != want {
+		t.Errorf("the function returned %s, want %s", got, want)
+	}
+	if len(b.Warnings) > 0 {
+		t.Errorf("got the warnings %q, want none", b.Warnings)
+	}
+}
+
 func TestProblems(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -53,14 +53,14 @@ func (b *build) problem(m esbuild.Message) string {
 		return bundle.CompilerText(m.Text, "")
 	case strings.HasPrefix(path, "./") || strings.HasPrefix(path, "../"):
 		return fmt.Sprintf("there is no file for the import %q", path)
-	case strings.HasPrefix(path, "@/") || strings.HasPrefix(path, "~") || strings.HasPrefix(path, "#") || strings.HasPrefix(path, "/"):
+	case isPrivatePath(path):
 		return fmt.Sprintf("there is no file for the import %q; tsconfig.json (paths) or package.json (imports) may define such names", path)
 	}
 	importer := ""
 	if m.Location != nil {
 		importer = m.Location.File
 	}
-	if b.installed(packageName(path), importer) {
+	if installed(packageName(path), filepath.Dir(filepath.Join(b.root, filepath.FromSlash(importer)))) {
 		return fmt.Sprintf("the package %q has no module %q%s", packageName(path), path, reason(m.Notes))
 	}
 	return b.missing(packageName(path), importer)
@@ -112,9 +112,13 @@ func (b *build) hasPackages() bool {
 	return above(b.root, func(dir string) bool { return isFolder(filepath.Join(dir, packagesFolder)) })
 }
 
-// installed reports whether the importer, a path relative to the root, finds the package.
-func (b *build) installed(name, importer string) bool {
-	from := filepath.Dir(filepath.Join(b.root, filepath.FromSlash(importer)))
+// isPrivatePath reports whether path is not one of a package: a project defines such names itself.
+func isPrivatePath(path string) bool {
+	return strings.HasPrefix(path, "@/") || strings.HasPrefix(path, "~") || strings.HasPrefix(path, "#") || strings.HasPrefix(path, "/")
+}
+
+// installed reports whether modules in the folder from find the package.
+func installed(name, from string) bool {
 	return above(from, func(dir string) bool { return isFolder(filepath.Join(dir, packagesFolder, filepath.FromSlash(name))) })
 }
 
