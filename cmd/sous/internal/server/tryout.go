@@ -11,11 +11,12 @@ import (
 
 // tryoutSettings returns the settings of a server for one function and one call at a time.
 // It has only the api role: no job, schedule or repair runs beside the function. Auth is off,
-// because only the calling process can reach the server. Listen satisfies validate; the server never listens on it.
+// because only the calling process can reach the server. Listen satisfies validate; the server never
+// listens on it. The second sandbox is for the call, if the one that the publish starts still loads.
 func tryoutSettings(egressAllow []string) settings {
 	return settings{
 		Listen: defaultListen, Auth: authOff, Roles: []string{roleAPI}, EgressAllow: egressAllow, DrainTimeout: defaultDrainTimeout,
-		LogLevel: zap.ErrorLevel.String(), LogFormat: logConsole, SandboxMax: 1, SandboxSpares: 1, ShowErrors: true, Unconfined: true,
+		LogLevel: zap.ErrorLevel.String(), LogFormat: logConsole, SandboxMax: 2, SandboxSpares: 1, ShowErrors: true, Unconfined: true,
 	}
 }
 
