@@ -81,6 +81,19 @@ func TestCompilingIsBoundedInProcessorTime(t *testing.T) {
 	}
 }
 
+// TestLargeSourcesMayTakeLonger: each MiB of a source adds a second to the limit.
+func TestLargeSourcesMayTakeLonger(t *testing.T) {
+	t.Parallel()
+	p := newPool(t, func(c *Config) {
+		c.Logger, c.CompileCPU, c.LoadTimeout = zap.NewNop(), 300*time.Millisecond, time.Minute
+	})
+	source := slowTypeScript["functions in conditions"] + "\n/*" + strings.Repeat("x", 1<<20) + "*/"
+	want := "more than 1.3s of processor time"
+	if err := p.Check(t.Context(), typeScript(t, "t_long", source)); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("Check: got error %v, want one with %q", err, want)
+	}
+}
+
 // TestLargeBundlesCompileWithinTheLimit: 5 MB of plain code stay below the default limit by
 // far. The processor time does not depend on what else the machine does.
 func TestLargeBundlesCompileWithinTheLimit(t *testing.T) {

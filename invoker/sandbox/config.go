@@ -44,9 +44,10 @@ type Config struct {
 	// CompileCPU bounds before on a machine that has a processor for it. Default 30 seconds.
 	LoadTimeout time.Duration
 	// CompileCPU bounds the processor time that a child uses to read and compile source at
-	// its publication. A published version may use twice as much when it is loaded, since the
-	// same work does not always take the same time. 5 MB of dense TypeScript take 4 seconds;
-	// a few hundred bytes can be made to take hours. Default 8 seconds.
+	// its publication. Each whole MiB of a bundle adds a second. A published version may use
+	// twice as much when it is loaded, since the same work does not always take the same time.
+	// 5 MB of dense TypeScript take 4 seconds; a few hundred bytes can be made to take hours.
+	// Default 8 seconds.
 	CompileCPU time.Duration
 	// ScriptCacheBytes bounds the cache of compiled scripts, which are the output of
 	// the bundler as text. Default 64 MiB.

@@ -110,7 +110,7 @@ func (p *process) assign(ctx context.Context, head wire.Assign, source []byte) (
 		return nil, api.Wrap(api.CodeValidationBundle, err, "the bundle is too large for a sandbox")
 	}
 	defer p.boundBy(ctx)()
-	limit := p.compileLimit(head)
+	limit := p.compileLimit(head, len(source))
 	defer p.boundCPU(limit)()
 	// A child that refuses, or has nothing to serve, ends by itself.
 	p.expected.Store(int32(endUnusable))
@@ -147,14 +147,19 @@ func (p *process) assign(ctx context.Context, head wire.Assign, source []byte) (
 	return nil, p.assignError(ctx, limit, fmt.Errorf("%w: kind %d for Ready", wire.ErrFrame, kind))
 }
 
+// compilePerMiB is what each whole MiB of a source adds to CompileCPU: packages may be large, and a
+// tenant has to send as much to keep the compiler busy for longer.
+const compilePerMiB = time.Second
+
 // compileLimit returns the processor time that the child may use for an assignment. What a
 // publication was accepted with must not be refused at a call because the same work took a
 // little longer.
-func (p *process) compileLimit(head wire.Assign) time.Duration {
+func (p *process) compileLimit(head wire.Assign, bytes int) time.Duration {
+	limit := p.compileCPU + time.Duration(bytes>>20)*compilePerMiB
 	if head.CheckOnly {
-		return p.compileCPU
+		return limit
 	}
-	return 2 * p.compileCPU
+	return 2 * limit
 }
 
 // tighten sets the hard memory limit before the first activation. The size that the child
