@@ -317,7 +317,7 @@ func TestLimitsAreListed(t *testing.T) {
 	}
 }
 
-// TestLimitsHaveTheSettings: the retention is what the server is set to, and for a key of one
+// TestLimitsHaveTheSettings: the retention is the one of the settings, and for a key of one
 // tenant that of the tenant.
 func TestLimitsHaveTheSettings(t *testing.T) {
 	t.Parallel()

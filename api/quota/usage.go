@@ -17,7 +17,7 @@ type Used struct {
 	Fraction float64 `json:"fraction"`
 }
 
-// UsageDay is what a tenant's functions have used on a day.
+// UsageDay holds the use of a tenant's functions on a day.
 type UsageDay struct {
 	Day         string  `json:"day" doc:"the day in UTC, such as 2026-11-25"`
 	Calls       int64   `json:"calls"`
@@ -28,7 +28,7 @@ type UsageDay struct {
 	EgressBytes int64   `json:"egress_bytes"`
 }
 
-// FunctionUsage is what one function has used on a day.
+// FunctionUsage holds the use of one function on a day.
 type FunctionUsage struct {
 	Namespace string `json:"namespace"`
 	Function  string `json:"function"`

@@ -14,7 +14,7 @@ import (
 // in the event twice.
 const maxCloudEvent = 1 << 20
 
-// cloudEvents is what a request carries of CloudEvents, in their JSON format: one event, or a
+// cloudEvents holds the CloudEvents of a request, in their JSON format: one event, or a
 // batch of them as an array. Both are nil for none.
 type cloudEvents struct{ one, batch json.RawMessage }
 

@@ -12,7 +12,7 @@ import (
 // maxTransports bounds the tenants whose idle connections are kept.
 const maxTransports = 64
 
-// outbound is what fetch and WebSocket have in common: connections of each tenant's own, places
+// outbound is common to fetch and WebSocket: connections of each tenant's own, places
 // for the exchanges that are under way, and the count of bytes.
 type outbound struct {
 	transports *transports

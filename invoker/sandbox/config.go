@@ -63,7 +63,7 @@ type Config struct {
 	Logger *zap.Logger
 }
 
-// Share is what a tenant may use of a pool.
+// Share is the part of a pool that a tenant may use.
 type Share = shares.Share
 
 // MaxReservePercent is the largest Config.ReservePercent.

@@ -7,7 +7,7 @@ import (
 	"github.com/codesous/sous/invoker/sandbox/shares"
 )
 
-// family is what a Pool knows of one version while it has children or calls wait for it. The
+// family is the state of one version in a Pool while it has children or calls wait for it. The
 // pool's mutex guards it.
 type family struct {
 	key      string

@@ -147,7 +147,7 @@ func (p *process) assign(ctx context.Context, head wire.Assign, source []byte) (
 	return nil, p.assignError(ctx, limit, fmt.Errorf("%w: kind %d for Ready", wire.ErrFrame, kind))
 }
 
-// compilePerMiB is what each whole MiB of a source adds to CompileCPU: packages may be large, and a
+// compilePerMiB is added to CompileCPU for each whole MiB of a source: packages may be large, and a
 // tenant has to send as much to keep the compiler busy for longer.
 const compilePerMiB = time.Second
 

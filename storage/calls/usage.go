@@ -38,7 +38,7 @@ const (
 	usageScan    = 1000
 )
 
-// used is what the calls of a tally have used. CPU is in microseconds: most calls take less than
+// used holds the use by the calls of a tally. CPU is in microseconds: most calls take less than
 // a millisecond.
 type used struct {
 	calls, cpuMicros, memory, wall, egress int64

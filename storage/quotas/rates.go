@@ -85,7 +85,7 @@ func unit(q quota.Name) float64 {
 	return 1
 }
 
-// spend is what a caller wants of one rate: to take it now, or, with 0, that there is no debt.
+// spend is an amount of one rate that a caller takes now. With 0, it requires only that there is no debt.
 type spend struct {
 	quota  quota.Name
 	amount float64
@@ -301,7 +301,7 @@ func (k *Keeper) leaseAll(ctx context.Context, tenants []*tenant) error {
 	return k.lease(ctx, tenants, false)
 }
 
-// ask is what one lease asks for.
+// ask is an amount of one rate that a lease asks for.
 type ask struct {
 	quota  quota.Name
 	limit  float64

@@ -40,7 +40,7 @@ type Process struct {
 	cpu   time.Duration
 }
 
-// Child is what the package needs of a process.
+// Child is a process whose priority is set.
 type Child interface {
 	// CPU returns the processor time that it has used.
 	CPU() time.Duration

@@ -27,7 +27,7 @@ import (
 // DefaultWeight is the weight of a tenant whose Share has none.
 const DefaultWeight = 100
 
-// Share is what the operator grants a tenant. A zero field means its default.
+// Share is the part of the pool that the operator grants a tenant. A zero field means its default.
 type Share struct {
 	// Weight is the tenant's part of places and processors in proportion to those of other
 	// tenants, from 1 to 10,000. Default DefaultWeight.

@@ -36,7 +36,7 @@ func (c *connections) slowBody(p *peer, light bool) *openConn {
 			continue
 		}
 		if float64(o.bytes) >= took.Seconds()*slowBodyRate || o.requests.Load() > o.arriving {
-			// Measured anew from now on, behind the others: it must not hide them.
+			// Measured again from now on, behind the others: it must not hide them.
 			o.begun, o.bytes = now, 0
 			c.bodies.MoveToBack(e)
 			continue

@@ -308,8 +308,9 @@ func TestOptionalPackages(t *testing.T) {
 	b, err := makeBundle(t, map[string]string{
 		"function.js": `import { query, connect, driver } from "a";
 			export default () => { try { connect(); } catch (e) { return [query(), driver, e.code, e.message]; } };`,
-		"node_modules/a/package.json": `{"main": "index.js"}`,
-		"node_modules/a/index.js": `let driver; try { driver = require("@s/fast/x"); } catch { driver = "slow"; }
+		// "b" is replaced by an empty module: a call of it does not throw.
+		"node_modules/a/package.json": `{"main": "index.js", "browser": {"b": false}}`,
+		"node_modules/a/index.js": `require("b"); let driver; try { driver = require("@s/fast/x"); } catch { driver = "slow"; }
 			module.exports = { query: () => "select 1", connect: () => require("driver/promise").connect(), driver };`,
 	})
 	if err != nil {
@@ -340,6 +341,8 @@ func TestProblems(t *testing.T) {
 			"function.js:1:8: the package \"a\" is not installed; run `npm install a` in DIR"},
 		"a package of a package": {map[string]string{"function.js": `import "a";`, "node_modules/a/index.js": `import "b";`},
 			"node_modules/a/index.js:1:8: the package \"b\", which node_modules/a/index.js imports, is not installed; run `npm install b` in DIR"},
+		"a package that the function requires": {map[string]string{"function.js": `exports.main = () => require("a");`},
+			"function.js:1:30: the package \"a\" is not installed; run `npm install a` in DIR"},
 		"no such export": {map[string]string{"function.js": `import "a/x";`, "node_modules/a/package.json": `{"exports": {".": "./i.js"}}`},
 			`function.js:1:8: the package "a" has no module "a/x": The path "./x" is not exported by package "a"`},
 		"only for Node.js": {map[string]string{"function.js": `import "a";`, "node_modules/a/package.json": `{"exports": {"node": "./i.js"}}`},
