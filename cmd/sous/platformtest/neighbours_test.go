@@ -16,8 +16,10 @@ import (
 // The addresses and tenants of the tests of neighbours. All of 127.0.0.0/8 is this machine.
 const (
 	attackerAddress = "127.0.0.2"
+	secondAddress   = "127.0.0.4" // of a second attacker
 	victimAddress   = "127.0.0.3"
 	attackerTenant  = "t_attacker"
+	secondTenant    = "t_attacker2"
 	victimTenant    = "t_victim"
 )
 
