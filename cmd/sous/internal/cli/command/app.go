@@ -19,13 +19,14 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
 // App is the state that every command shares: the streams, and the flags of all commands
-// that print or call a server. One process runs one command, so App has no locks.
+// that print or call a server. One process runs one command, so App locks only its line of progress.
 type App struct {
 	Stdin  io.Reader // an *os.File on a terminal enables questions
 	Stdout io.Writer
@@ -36,6 +37,9 @@ type App struct {
 	remote remoteFlags    // set when the flags of a command that calls a server are parsed
 
 	transfer transfer // of the requests of Target, for the bar of Working
+
+	screen sync.Mutex // guards the terminal while a line of progress may be on it
+	drawn  bool       // a line of progress is on the terminal
 }
 
 // Group returns a command that only holds children: alone it prints its help.

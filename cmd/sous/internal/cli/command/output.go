@@ -62,9 +62,15 @@ func jsonTo(w io.Writer) *json.Encoder {
 // Note prints a remark on stderr. Under --output json and --quiet it prints nothing, so results must not
 // depend on it.
 func (a *App) Note(format string, args ...any) {
-	if a.Output == FormatText && !a.Quiet {
-		_, _ = fmt.Fprintf(a.Stderr, format+"\n", args...) // only a remark
+	if a.Output != FormatText || a.Quiet {
+		return
 	}
+	a.screen.Lock()
+	defer a.screen.Unlock()
+	if a.drawn {
+		format = eraseLine + format // the line of progress is drawn again below the note
+	}
+	_, _ = fmt.Fprintf(a.Stderr, format+"\n", args...) // only a remark
 }
 
 // List is the JSON form of the output of a list command.

@@ -1,14 +1,19 @@
 package command
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestProgressShowsABarWhileASizeIsKnown(t *testing.T) {
@@ -82,5 +87,68 @@ func TestProgressIsSilentWithoutATerminal(t *testing.T) {
 	a.Note("a note")
 	if !strings.Contains(stderr.String(), "a note") {
 		t.Errorf("got %q, want the note", stderr.String())
+	}
+}
+
+// terminal returns a terminal and the side on which what it shows can be read.
+func terminal(t *testing.T) (screen, program *os.File) {
+	t.Helper()
+	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Fatalf("OpenFile: %v", err)
+	}
+	t.Cleanup(func() { _ = screen.Close() })
+	if err := unix.IoctlSetPointerInt(int(screen.Fd()), unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatalf("unlock the terminal: %v", err)
+	}
+	n, err := unix.IoctlGetInt(int(screen.Fd()), unix.TIOCGPTN)
+	if err != nil {
+		t.Fatalf("the number of the terminal: %v", err)
+	}
+	program, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatalf("OpenFile: %v", err)
+	}
+	t.Cleanup(func() { _ = program.Close() })
+	return screen, program
+}
+
+// TestCountingShowsStepsOnATerminal: the bar counts steps, a note takes the place of its line, and
+// nothing of it remains at the end.
+func TestCountingShowsStepsOnATerminal(t *testing.T) {
+	t.Parallel()
+	screen, program := terminal(t)
+	lines := bufio.NewReader(screen)
+	until := func(want string) string {
+		var shown strings.Builder
+		for !strings.Contains(shown.String(), want) {
+			c, err := lines.ReadByte()
+			if err != nil {
+				t.Errorf("got %q and %v, want %q", shown.String(), err, want)
+				return shown.String()
+			}
+			shown.WriteByte(c)
+		}
+		return shown.String()
+	}
+	a := &App{Stderr: program, Output: FormatText}
+	err := a.Counting("deploying 5 functions", 5, func(done func() int64) error {
+		done()
+		if got := done(); got != 2 {
+			t.Errorf("the second step: got %d, want 2", got)
+		}
+		until("deploying 5 functions  [#########               ] 40%  2 of 5")
+		a.Note("%s is done", "b")
+		if got := until("is done"); !strings.HasSuffix(got, eraseLine+"b is done") {
+			t.Errorf("a note: got %q, want it on an erased line", got)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Errorf("Counting: got %v, want no error", err)
+	}
+	a.Note("end")
+	if got := until("end"); !strings.HasSuffix(got, eraseLine+"end") {
+		t.Errorf("the end: got %q, want an erased line", got)
 	}
 }

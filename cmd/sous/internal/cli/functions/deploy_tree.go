@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
@@ -127,22 +126,23 @@ func (r treeResult) failedWith(err error) treeResult {
 // deployTree deploys the folders, deployAtOnce at a time, and prints a table of the outcomes.
 func (a commands) deployTree(ctx context.Context, t *command.Target, folders []string, dryRun bool) error {
 	results := make([]treeResult, len(folders))
-	var printing sync.Mutex
-	done := 0
 	quiet := commands{a.Silent()} // the steps of several functions would mix
-	var workers errgroup.Group
-	workers.SetLimit(deployAtOnce)
-	for i, folder := range folders {
-		workers.Go(func() error {
-			results[i] = quiet.deployFolder(ctx, t, folder, folderOptions{dryRun: dryRun, among: folders})
-			printing.Lock()
-			defer printing.Unlock()
-			done++
-			a.Note("[%d/%d] %s %s", done, len(folders), folder, results[i].Outcome)
-			return nil
-		})
+	doing := "deploying "
+	if dryRun {
+		doing = "comparing "
 	}
-	_ = workers.Wait() // the failures are in the results
+	_ = a.Counting(doing+command.Plural(len(folders), "function"), len(folders), func(done func() int64) error {
+		var workers errgroup.Group
+		workers.SetLimit(deployAtOnce)
+		for i, folder := range folders {
+			workers.Go(func() error {
+				results[i] = quiet.deployFolder(ctx, t, folder, folderOptions{dryRun: dryRun, among: folders})
+				a.Note("[%d/%d] %s %s", done(), len(folders), folder, results[i].Outcome)
+				return nil
+			})
+		}
+		return workers.Wait()
+	}) // the failures are in the results
 	failed := 0
 	for _, r := range results {
 		if r.Outcome == treeFailed {
