@@ -29,6 +29,7 @@ package quotas
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -36,6 +37,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
+	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/quota"
 	"github.com/codesous/sous/metrics"
 	"github.com/codesous/sous/storage"
@@ -57,8 +59,9 @@ type Config struct {
 const (
 	// refresh is how old the cached limits of a tenant may be without a notice.
 	refresh = 30 * time.Second
-	// idle is the time after which an unused tenant is forgotten.
-	idle = 10 * time.Minute
+	// idle is the time after which an unused tenant is forgotten. It is longer than a call may
+	// take, because a call is charged at its end, and a forgotten tenant is not.
+	idle = api.MaxTimeoutMS*time.Millisecond + 5*time.Minute
 	// readWithin bounds a read of limits that a call waits for.
 	readWithin = time.Second
 	// warnAt is the fraction of a limit at which a warning is logged.
@@ -160,7 +163,8 @@ func (k *Keeper) Limits(name string) quota.TenantLimits {
 }
 
 // LimitsOf implements storage.Quotas. It reads the limits if they are not cached, or if a notice
-// has announced others. Where the store does not answer it returns the last known ones.
+// has announced others. Where the store does not answer it returns the last known ones, or the
+// defaults of the server.
 func (k *Keeper) LimitsOf(ctx context.Context, name string) quota.TenantLimits {
 	return k.limitsOf(ctx, k.tenant(name)).TenantLimits
 }
@@ -170,13 +174,13 @@ func (k *Keeper) limitsOf(ctx context.Context, t *tenant) *limitSet {
 	if t.used.Load()/1000 != now/1000 {
 		t.used.Store(now)
 	}
-	limits := t.limits.Load()
-	if limits != nil && !t.stale.Load() {
+	if limits := t.limits.Load(); limits != nil && !t.stale.Load() {
 		return limits
 	}
 	t.reading.Lock()
 	defer t.reading.Unlock()
-	if limits := t.limits.Load(); limits != nil && !t.stale.Load() {
+	limits := t.limits.Load() // another call may have read them meanwhile
+	if limits != nil && !t.stale.Load() {
 		return limits
 	}
 	t.stale.Store(false)
@@ -218,7 +222,7 @@ func (k *Keeper) Run(ctx context.Context) {
 
 // Round is the work of one RunOnce.
 type Round struct {
-	Leased    int // tenants whose shares were leased or returned
+	Leased    int // tenants for which a lease or a return of shares was tried
 	Refreshed int // tenants whose limits were read again
 	Forgotten int // tenants that were idle
 }
@@ -246,8 +250,5 @@ func (k *Keeper) RunOnce(ctx context.Context) (round Round, err error) {
 	})
 	round.Refreshed, err = k.refresh(ctx, read)
 	round.Leased = len(lease)
-	if failed := k.leaseAll(ctx, lease); failed != nil {
-		err = failed
-	}
-	return round, err
+	return round, errors.Join(err, k.leaseAll(ctx, lease))
 }

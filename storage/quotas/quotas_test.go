@@ -284,6 +284,31 @@ func TestADebtIsPaid(t *testing.T) {
 	}
 }
 
+// TestLongCallsAreCharged: a call that takes as long as a call may is charged at its end, although
+// its tenant did nothing else meanwhile.
+func TestLongCallsAreCharged(t *testing.T) {
+	t.Parallel()
+	var now atomic.Int64
+	now.Store(1_760_000_000_000)
+	s := storagetest.Open(t, storage.Config{URL: storagetest.Redis(t).URL, Clock: func() time.Time { return time.UnixMilli(now.Load()) }})
+	k := quotastest.Limit(t, s, quota.TenantLimits{CPU: 60})
+	tenant := storagetest.Tenant(t)
+	if err := k.Call(t.Context(), tenant); err != nil {
+		t.Fatalf("Call: got error %v, want none", err)
+	}
+	for range api.MaxTimeoutMS / 1000 {
+		now.Add(1000)
+		if _, err := k.RunOnce(t.Context()); err != nil {
+			t.Fatalf("RunOnce: got error %v, want none", err)
+		}
+	}
+	k.Charge(tenant, quota.CPU, 300_000)
+	now.Add(1000)
+	if err := k.Call(t.Context(), tenant); api.ErrorCode(err) != api.CodeTenantRate {
+		t.Errorf("Call after one of 300 s of processor time: got error %v, want %s", err, api.CodeTenantRate)
+	}
+}
+
 // TestEgressIsOverdrawn: bytes that flow beyond the share are admitted up to a bound, and then
 // refused until the debt is paid, without a command to the store.
 func TestEgressIsOverdrawn(t *testing.T) {
