@@ -2,6 +2,7 @@ package triggers
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -78,8 +79,9 @@ func (s *Slots) Renew(ctx context.Context) error {
 	s.mu.Unlock()
 	var failed error
 	for _, slot := range due {
-		if _, err := s.repository.slot(ctx, slot, slot.count, now); err != nil {
-			failed = err
+		reply, err := s.repository.slot(ctx, slot, slot.count, now)
+		if err != nil || reply == 0 { // not held: the next call tries again
+			failed = errors.Join(failed, err)
 			continue
 		}
 		s.mu.Lock()
@@ -90,7 +92,7 @@ func (s *Slots) Renew(ctx context.Context) error {
 			continue
 		}
 		if _, err := s.repository.slot(ctx, slot, 0, 0); err != nil { // it was left meanwhile
-			failed = err
+			failed = errors.Join(failed, err)
 		}
 	}
 	return failed

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/zap"
@@ -126,6 +127,41 @@ func TestSlots(t *testing.T) {
 		}
 		enter(here, true)
 		enter(here, false)
+	})
+}
+
+// TestLostSlotsAreTakenAgain: a replica that could not renew its slot in time takes it again as soon
+// as there is room.
+func TestLostSlotsAreTakenAgain(t *testing.T) {
+	t.Parallel()
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
+		var now atomic.Int64
+		now.Store(s.NowMS())
+		here, there := triggers.NewSlots(triggers.New(s), now.Load), triggers.NewSlots(triggers.New(s), now.Load)
+		found := &triggers.Found{Tenant: storagetest.Tenant(t), Namespace: "default", Record: record("q", "f")}
+		found.Concurrency = 1
+		if slot, err := here.Enter(t.Context(), found); err != nil || slot == nil {
+			t.Fatalf("Enter: got %v and error %v, want a slot", slot, err)
+		}
+		now.Add(time.Minute.Milliseconds())
+		taken, err := there.Enter(t.Context(), found)
+		if err != nil || taken == nil {
+			t.Fatalf("Enter after the slot ended: got %v and error %v, want a slot", taken, err)
+		}
+		renew := func() {
+			t.Helper()
+			if err := here.Renew(t.Context()); err != nil {
+				t.Fatalf("Renew: %v", err)
+			}
+		}
+		renew() // all are taken
+		if err := there.Leave(t.Context(), taken); err != nil {
+			t.Fatalf("Leave: %v", err)
+		}
+		renew()
+		if slot, err := there.Enter(t.Context(), found); err != nil || slot != nil {
+			t.Errorf("Enter after the lost slot was taken again: got %v and error %v, want none", slot, err)
+		}
 	})
 }
 
