@@ -54,6 +54,20 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// TestParseNamesTheRule: the error of a name that is too long says so, and quotes whole characters.
+func TestParseNamesTheRule(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		strings.Repeat("a.", 112) + strings.Repeat("b", 14): "must have at most 237 bytes",
+		strings.Repeat("a", 64) + ".example.com":            "must have labels of 1 to 63 letters",
+		"a." + strings.Repeat("é", 40) + "/":                `é…" must be the name of a domain`,
+	} {
+		if _, err := domain.Parse(in); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Parse(%q): got error %v, want %q", in, err, want)
+		}
+	}
+}
+
 // FuzzParse: each name that is accepted is a host in its only form.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{"shop.example.com", "bücher.example", "xn--bcher-kva.example", "127.0.0.1", "a。b", "A.B.", "[::1]", "a.0x1"} {

@@ -1,6 +1,7 @@
 package domain
 
 import (
+	"fmt"
 	"net/netip"
 	"strings"
 	"unicode/utf8"
@@ -10,15 +11,19 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// MaxLength is the most bytes of a domain: the name of its record must fit into the 253 bytes of
-// a name in the DNS.
+// MaxLength is the maximum length of a domain, in bytes: the name of its record must fit into the
+// 253 bytes of a name in the DNS.
 const MaxLength = 253 - len(ChallengeLabel) - 1
+
+// tooLong is the rule of MaxLength.
+var tooLong = fmt.Sprintf("must have at most %d bytes", MaxLength)
 
 // maxInput bounds the text that Parse reads. The ASCII form of a name can be shorter.
 const maxInput = 4 * 253
 
-// names maps a name as browsers do for a URL, so that the result equals the Host that they send.
-var names = idna.New(idna.MapForLookup(), idna.BidiRule(), idna.Transitional(false), idna.StrictDomainName(true), idna.VerifyDNSLength(true), idna.CheckHyphens(false))
+// profile maps a name as browsers do for a URL, so that the result equals the Host that they send.
+// Parse checks the lengths, for errors that name them.
+var profile = idna.New(idna.MapForLookup(), idna.BidiRule(), idna.Transitional(false), idna.StrictDomainName(true), idna.CheckHyphens(false))
 
 // Parse returns the name of a domain in the form in which it is stored and compared: in lower
 // case, an international name in its ASCII form (xn--), without a final dot. CodeValidationName
@@ -26,14 +31,14 @@ var names = idna.New(idna.MapForLookup(), idna.BidiRule(), idna.Transitional(fal
 // a wildcard.
 func Parse(s string) (string, error) {
 	if len(s) > maxInput {
-		return "", nameError(s, "must have at most 237 bytes")
+		return "", nameError(s, tooLong)
 	}
 	if _, err := netip.ParseAddr(strings.Trim(s, "[]")); err == nil {
 		return "", nameError(s, "must be a name, not an address")
 	}
-	name, err := names.ToASCII(strings.TrimSuffix(s, "."))
+	name, err := profile.ToASCII(strings.TrimSuffix(s, "."))
 	if err != nil || !utf8.ValidString(s) { // invalid bytes have an ASCII form
-		return "", nameError(s, "must be the name of a domain such as shop.example.com, without scheme, port, path and wildcard")
+		return "", nameError(s, "must be the name of a domain such as shop.example.com, without a scheme, port, path or wildcard")
 	}
 	labels := strings.Split(name, ".")
 	last := labels[len(labels)-1]
@@ -41,15 +46,15 @@ func Parse(s string) (string, error) {
 	case len(labels) < 2:
 		return "", nameError(s, "must have a dot, as in shop.example.com")
 	case len(name) > MaxLength:
-		return "", nameError(s, "must have at most 237 bytes")
+		return "", nameError(s, tooLong)
 	case numeric(last):
 		return "", nameError(s, "must be a name, not an address")
 	case last == "localhost":
-		return "", nameError(s, "must not be a name of this machine")
+		return "", nameError(s, "must not end in localhost")
 	}
 	for _, label := range labels {
 		if !isLabel(label) {
-			return "", nameError(s, "must have labels of letters, digits and inner hyphens")
+			return "", nameError(s, "must have labels of 1 to 63 letters, digits and inner hyphens")
 		}
 	}
 	return name, nil
@@ -70,7 +75,7 @@ func numeric(last string) bool {
 
 func nameError(value, rule string) *api.Error {
 	if len(value) > 80 {
-		value = value[:80] + "…"
+		value = api.TruncateText(value, 80) + "…"
 	}
 	return api.Errorf(api.CodeValidationName, "domain %q %s", value, rule).
 		WithFields(api.FieldError{Path: "domain", Message: rule})
