@@ -107,6 +107,9 @@ func lookAtTicker(ctx context.Context, ticker, store *process) (f tickerFigures,
 	if err != nil {
 		return f, err
 	}
+	if resp.StatusCode != http.StatusOK {
+		return f, errors.Join(fmt.Errorf("GET %s: %s", req.URL, resp.Status), resp.Body.Close())
+	}
 	in := bufio.NewScanner(resp.Body)
 	inTime := 0.0
 	for in.Scan() {

@@ -148,7 +148,7 @@ func (sw *sweep) run(ctx context.Context) error {
 		room := max(0, sweepOpenMax-len(sw.state.Jobs))
 		sw.state.Jobs = append(sw.state.Jobs, jobs[:min(room, len(jobs))]...)
 	}
-	sw.swept.More = sw.swept.Read >= sw.limit
+	sw.swept.More = sw.swept.More || sw.swept.Read >= sw.limit // trim may have set it
 	return sw.saveState(ctx)
 }
 

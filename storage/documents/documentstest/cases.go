@@ -109,7 +109,7 @@ func puts() []testCase {
 		{name: "storage.put: values of 200 levels and no more", steps: []step{
 			{op: "put", body: put(`,"value":` + strings.Repeat("[", 200) + `"]}\\\"["` + strings.Repeat("]", 200)), want: `{"revision":"<any>"}`},
 			{op: "put", body: put(`,"value":` + strings.Repeat(`[{"a":`, 100) + "[]" + strings.Repeat("}]", 100)), code: validation, field: "value"},
-			{op: "list", body: `{"namespace":"settings","includeValues":true}`, want: `{"nextCursor":null}`},
+			{op: "list", body: `{"namespace":"puts","keyPrefix":"k","includeValues":true}`, want: `{"items":[{"key":"k","value":` + strings.Repeat("[", 200) + `"]}\\\"["` + strings.Repeat("]", 200) + `}]}`},
 		}},
 		{name: "storage.put: an invalid request", steps: []step{
 			{op: "put", body: put(""), code: validation, field: "value"},
