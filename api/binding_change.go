@@ -27,8 +27,8 @@ func (n *NewBinding) Binding() WorkerBinding {
 	return b
 }
 
-// BindingChange is a partial update of a worker binding. A nil field stays as it is, a
-// zero value sets the default.
+// BindingChange is a partial update of a worker binding. A nil field is left unchanged,
+// a zero value sets the default.
 type BindingChange struct {
 	Domain      *string
 	Tasklist    *string

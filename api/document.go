@@ -31,10 +31,15 @@ const (
 	MaxDocumentTTLSeconds    = 30 * 24 * 60 * 60
 	DefaultDocumentPage      = 25
 	MaxDocumentPage          = 100
-	MaxSchemaBytes           = 64 << 10 // of JSON Schemas, here and of jobs' results
-	MaxDocumentChanges       = 10_000   // that a namespace's feed keeps
-	MinDocumentChanges       = 1_000    // that the feed of a namespace with few documents keeps
-	DocumentChangesEach      = 10       // for each document, between the two
+	MaxSchemaBytes           = 64 << 10 // of a JSON Schema, for documents or job results
+)
+
+// Limits of the feed of a namespace: the feed keeps DocumentChangesEach changes for each
+// document, but at least MinDocumentChanges and at most MaxDocumentChanges.
+const (
+	DocumentChangesEach = 10
+	MinDocumentChanges  = 1_000
+	MaxDocumentChanges  = 10_000
 )
 
 // The default quotas of documents.
@@ -127,8 +132,8 @@ type DocumentStep struct {
 	DocumentItem
 }
 
-// DocumentTransact is the request of storage.transact: up to MaxDocumentBulkItems steps
-// on as many keys of one namespace, all or none:
+// DocumentTransact is the request of storage.transact: up to MaxDocumentBulkItems steps,
+// each on another key of one namespace, all or none:
 //
 //	{"namespace": "stock", "operations": [
 //	  {"op": "check", "key": "open", "ifRevision": 4},

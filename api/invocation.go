@@ -29,13 +29,13 @@ type Invocation struct {
 	// Fingerprint identifies the request of an IdempotencyKey: a repeat must have the
 	// same one. Empty means Event.
 	Fingerprint []byte
-	// MaxTimeout bounds the version's timeout; zero does not.
+	// MaxTimeout bounds the version's timeout; zero means no bound.
 	MaxTimeout time.Duration
 	// ActivationID is the activation's id if the caller derived it from the cause of
 	// the invocation: the first call that writes the record runs the function, a
 	// repeat gets that record's outcome. "" creates a new id.
 	ActivationID string
-	// Attempt is the attempt that the function sees, 0 for the first.
+	// Attempt is the number of the attempt, from 1; 0 means 1.
 	Attempt int
 	// Deadline is the caller's deadline; zero means none.
 	Deadline time.Time
@@ -55,8 +55,8 @@ type Invocation struct {
 	// AllNamespaces is set if the caller may invoke in every namespace of the tenant,
 	// not only in this one.
 	AllNamespaces bool
-	// Destination is set for an outcome that a version sends to this function: the list of
-	// roles for calls applies to the caller of the function that sent it.
+	// Destination is set if a version sends its outcome to this function. The list of roles
+	// for calls is then checked for the caller of the sending function.
 	Destination bool
 	// Early lets Invoke return the handler's answer while the activation still runs,
 	// because promises of ctx.waitUntil have not settled. The end of Invoke's ctx does
@@ -69,8 +69,8 @@ type Invocation struct {
 	// CheckResult returns why a result is malformed, nil if it is not: the activation
 	// ends as ErrResultInvalid with that text. It may be nil.
 	CheckResult func(result json.RawMessage) error
-	// Messages is the number of jobs that a queue trigger's invocation handles, 0 for none. Of
-	// one job, Event is the payload and Job is set; of more, Event is a MessageBatch.
+	// Messages is the number of jobs that a queue trigger's invocation handles, 0 for none. For
+	// one job, Event is its payload and Job is set. For several, Event is a MessageBatch.
 	Messages int
 	Job      *InvokedJob
 	// Callers are the activations that wait for this one by cs.invoke, outermost
@@ -87,7 +87,8 @@ func (inv *Invocation) DerivedID() string {
 }
 
 // InvokedJob is the single job that an invocation of a queue trigger handles. Update receives
-// its progress and its checkpoints, of which one is nil; a higher order is later.
+// its progress and its checkpoints: one of progress and checkpoint is nil. A larger order is
+// newer.
 type InvokedJob struct {
 	RunningJob
 	Checkpoint json.RawMessage
@@ -149,12 +150,12 @@ type Outcome struct {
 type Stream interface {
 	// Head returns the status, 200 to 599, and the headers as the function set them.
 	Head() (status int, headers [][2]string)
-	// Next waits for the next chunk; more reports whether another one is there already. A
-	// call tells that the chunk before was delivered. Errors, after the last chunk: io.EOF of a
-	// complete answer, any other if it is not complete; ctx's.
+	// Next waits for the next chunk; more reports whether another one is there already. A call
+	// confirms the delivery of the previous chunk. After the last chunk, err is io.EOF if the
+	// answer is complete, and another error if not. If ctx ends, err is its error.
 	Next(ctx context.Context) (chunk []byte, more bool, err error)
-	// OnFailure has f called if the answer will not be complete, from any goroutine, until
-	// OnFailure(nil) has returned.
+	// OnFailure registers f, which is called if the answer fails. f may run on any goroutine.
+	// After OnFailure(nil) returns, it is no longer called.
 	OnFailure(f func())
 }
 

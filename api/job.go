@@ -4,11 +4,10 @@ import (
 	"encoding/json"
 	"iter"
 	"time"
-
-	"github.com/google/uuid"
 )
 
-// JobState is the state of a job. Package queue has the table of transitions.
+// JobState is the state of a job. The table of transitions is in
+// queue/internal/jobstore/states.go.
 type JobState string
 
 // The states; the last three are terminal.
@@ -144,7 +143,8 @@ type NewJob struct {
 	JobOptions
 }
 
-// JobTarget is the function that a job of an fn.* queue runs, by alias or version.
+// JobTarget names a function by alias or version: that of a job, schedule, queue trigger or
+// activity.
 type JobTarget struct {
 	Function string `json:"function"`
 	Alias    string `json:"alias,omitempty"`
@@ -171,8 +171,8 @@ type ChainStep struct {
 
 // Job is a job with its current state, as the API returns it. Attempt is the number of the
 // current or last attempt, 0 before the first; WorkerID and StartedAtMS are its worker and its
-// begin. StartedAtMS is 0 for attempts that releases before December 2026 started. Lease is set
-// while the job is active, DueAtMS while it waits for a time, EndedAtMS once it has ended.
+// start. StartedAtMS is 0 for attempts that release 0.1.0 started. Lease is set while the job is
+// active, DueAtMS while it waits for a time, EndedAtMS once it has ended.
 type Job struct {
 	ID        string          `json:"id"`
 	Namespace string          `json:"namespace"`
@@ -180,7 +180,7 @@ type Job struct {
 	Payload   json.RawMessage `json:"payload"`
 	JobOptions
 	CreatedAtMS int64  `json:"created_at_ms"`
-	ParentID    string `json:"parent_id,omitempty"`   // the job that made this one: the chain's job before it, or the origin of its destination
+	ParentID    string `json:"parent_id,omitempty"`   // the previous job of the chain, or the job whose outcome this job delivers
 	CallbackOf  string `json:"callback_of,omitempty"` // the batch whose callback this is
 	ChainID     string `json:"chain_id,omitempty"`    // the chain's first job
 	ChainStep   int    `json:"chain_step,omitempty"`
@@ -370,8 +370,6 @@ type JobOutcome struct {
 	LeaseExpiresMS int64    `json:"lease_expires_ms,omitempty"`
 }
 
-var jobSpace = uuid.MustParse("6f1f0ad2-2c65-4b52-9d55-8d6f3a1c0b7e")
-
 // Rank returns 0 for the priority that is served first, and -1 for an unknown one.
 func (p Priority) Rank() int {
 	switch p {
@@ -390,8 +388,9 @@ func (p Priority) Rank() int {
 // Ref returns the alias or version that the target names.
 func (t *JobTarget) Ref() Ref { return Ref{Alias: t.Alias, Version: t.Version} }
 
-// WithDefaults returns the options with the defaults of empty fields. Options are stored
-// without them, so that a spec is small.
+// WithDefaults returns the options with the defaults of empty fields, except for
+// OnDependencyFailure: "" means DependencyFail. Options are stored without defaults, so that a
+// spec is small.
 func (o JobOptions) WithDefaults() JobOptions {
 	if o.Priority == "" {
 		o.Priority = PriorityNormal

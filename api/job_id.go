@@ -23,6 +23,10 @@ func IsDerivedJobID(id string) bool {
 	return err != nil || parsed.Version() != newJobIDVersion
 }
 
+// jobSpace is the UUIDv5 namespace of DerivedJobID's ids. It must not change: a repeat would
+// create its job a second time.
+var jobSpace = uuid.MustParse("6f1f0ad2-2c65-4b52-9d55-8d6f3a1c0b7e")
+
 // newJobIDVersion is the UUID version of NewJobID's ids.
 const newJobIDVersion = 7
 

@@ -75,7 +75,7 @@ type NewSchedule struct {
 	Enabled         *bool           `json:"enabled,omitempty"` // nil is true
 }
 
-// ScheduleChange is a partial update of a schedule. A nil field stays as it is, a zero
+// ScheduleChange is a partial update of a schedule. A nil field is left unchanged, a zero
 // value removes the field or sets its default.
 type ScheduleChange struct {
 	EverySeconds    *int64

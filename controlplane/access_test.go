@@ -277,7 +277,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 			if r.roles == "-" || r.roles == "*" || letter != "" && strings.Contains(r.roles, letter) {
 				return admitted
 			}
-			return verdict{status: 403, code: r.denied(), text: "this needs " + r.action + ", which the API key's roles (" + role + ") do not grant"}
+			return verdict{status: 403, code: r.denied(), text: "the request needs the action " + r.action + ", which the roles of the API key (" + role + ") do not grant"}
 		}
 	}
 	stranger := func(r row) verdict {

@@ -37,7 +37,7 @@ func TestOnlyLoopbackNamesAreAnswered(t *testing.T) {
 				t.Errorf("%s %s: refused: %s", host, path, a.body)
 			}
 			if !allowed {
-				a.refused(t, 403, api.CodeHostRefused)
+				a.refused(t, 403, api.CodeHostHeaderRefused)
 			}
 		}
 	}

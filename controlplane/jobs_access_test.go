@@ -82,8 +82,8 @@ func TestJobsThatRunFunctionsNeedTheRightToInvoke(t *testing.T) {
 		"on exit":    `{"jobs":[{},{"chain":{"on_exit":` + target + `}}]}`,
 	} {
 		path := k.at("N/queues/emails/jobs")
-		if p := k.as(t, worker, "POST", path, body).refused(t, 403, api.CodeAuthzDenied); p.Detail != "this needs cs:function:invoke, which the API key's roles (worker) do not grant" {
-			t.Errorf("%s: POST: got %s, want detail \"this needs cs:function:invoke, which the API key's roles (worker) do not grant\"", name, p.Detail)
+		if p := k.as(t, worker, "POST", path, body).refused(t, 403, api.CodeAuthzDenied); p.Detail != "the request needs the action cs:function:invoke, which the roles of the API key (worker) do not grant" {
+			t.Errorf("%s: POST: got %s, want detail \"the request needs the action cs:function:invoke, which the roles of the API key (worker) do not grant\"", name, p.Detail)
 		}
 		k.as(t, invoker, "POST", path, body).refused(t, 403, api.CodeAuthzDenied)
 		ok[enqueued](t, k.as(t, billing, "POST", path, body), 201)

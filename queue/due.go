@@ -18,7 +18,7 @@ import (
 const claimMS = 10_000
 
 // Counts is the result of maintenance by this process: the number of queues visited, and of jobs
-// by what was done with them. Crashed jobs are counted as reclaimed, too. Repaired counts index
+// by operation. Crashed jobs are counted as reclaimed, too. Repaired counts index
 // entries.
 type Counts struct {
 	Queues, Promoted, Reclaimed, Crashed, Expired, Followed, Purged, Repaired int
@@ -38,15 +38,15 @@ func (c *Counts) Add(o Counts) {
 
 // MaintainDue does the work due at now, a Unix time in milliseconds, in those queues of due,
 // members of the due sets, that no other replica has claimed. The tenants take turns, see
-// package round; queues for which a tenant has no time left stay due. It returns what it did, and
-// the moment at which something is due next in one of the queues, 0 if none is known. An
+// package round; queues for which a tenant has no time left stay due. It returns the counts of its
+// work and the time at which something is due next in one of the queues, 0 if none is known. An
 // error in one queue does not stop it, unless the store is unavailable. Members that are no
 // queues are ignored.
 func (b *Broker) MaintainDue(ctx context.Context, due []storage.DueMember, now int64) (total Counts, next int64, err error) {
 	var mu sync.Mutex
 	var errs []error
 	left := round.New(due).Run(func(q round.Queue, limit time.Duration) bool {
-		// The visits before took their time: with the old moment this claim could expire at once.
+		// Earlier visits took time. A claim from the old time could expire immediately.
 		done, at, err := b.visit(ctx, q, limit, max(now, b.store.NowMS()))
 		mu.Lock()
 		defer mu.Unlock()
@@ -64,8 +64,8 @@ func (b *Broker) MaintainDue(ctx context.Context, due []storage.DueMember, now i
 	return total, next, errors.Join(errs...)
 }
 
-// visit claims a due queue, maintains it for the given time at most, and settles when it is
-// due next. On an error the queue is due again when the claim expires. The score of the queue in
+// visit claims a due queue, maintains it for the given time at most, and writes the time of its
+// next work. On an error the queue is due again when the claim expires. The score of the queue in
 // the due set during a visit at 100000 (milliseconds):
 //
 //	99900   a delayed job is due                    read by all replicas
@@ -112,8 +112,8 @@ func (b *Broker) CountRound(began time.Time, err error) { b.metrics.loop.Round(b
 // soon. The loop that calls MaintainDue listens to it.
 func (b *Broker) Alarm() *duework.Alarm { return b.alarm }
 
-// DueAt makes a loop that reads the due sets, here or in another process, read them soon, if
-// at is nearer than its next regular reading may be.
+// DueAt wakes a loop that reads the due sets, in this process or another, if at may come before
+// its next regular read.
 func (b *Broker) DueAt(at int64) {
 	if at > b.store.NowMS()+duework.IdleMS {
 		return

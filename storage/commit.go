@@ -50,7 +50,7 @@ func queueBatch(ctx context.Context, pipe redis.Pipeliner, batch []Write) {
 
 // commitPipeline returns the pipeline for a batch: a transaction where the store gains
 // by it (see transacts). Each command keeps its own reply there, too. Scripts stay
-// out of it: what they read within a transaction is the server's affair.
+// out of it: what a script reads within a transaction depends on the server.
 func (s *Store) commitPipeline(batch []Write) redis.Pipeliner {
 	scripted := func(w Write) bool { _, ok := w.(*scriptWrite); return ok }
 	if s.transactions && !slices.ContainsFunc(batch, scripted) {
@@ -60,8 +60,8 @@ func (s *Store) commitPipeline(batch []Write) redis.Pipeliner {
 }
 
 // transacts reports whether group commits are transactions: on a KVRocks that is not a
-// cluster, where a transaction is one write of RocksDB and each command outside of it
-// one of its own. On a cluster the keys of a batch lie in several slots.
+// cluster, where a transaction is a single write of RocksDB, and otherwise each command is a
+// write. On a cluster the keys of a batch lie in several slots.
 func (s *Store) transacts(ctx context.Context) (bool, error) {
 	client, single := s.rdb.(*redis.Client)
 	if !single || s.embedded {
@@ -74,7 +74,7 @@ func (s *Store) transacts(ctx context.Context) (bool, error) {
 	return strings.Contains(info, "kvrocks_version:"), Failure(ctx, "identify the store", err)
 }
 
-// Commit sends w in one pipeline with what other callers write at the moment, and returns
+// Commit sends w in one pipeline with the writes of other callers, and returns
 // when w has its replies: each command of w keeps its own error. Writes with the same key
 // keep their order. It fails with the error of ctx when ctx ends before the replies are
 // there; w is sent all the same. It fails when the Store is closed.
@@ -83,7 +83,7 @@ func (s *Store) Commit(ctx context.Context, key string, w Write) error {
 }
 
 // CommitAlone sends w in a pipeline of its own: no other caller waits behind a large
-// write. Each command of w keeps its own error.
+// write. It does not keep the order of Commit. Each command of w keeps its own error.
 func (s *Store) CommitAlone(ctx context.Context, w Write) {
 	pipe := s.rdb.Pipeline()
 	queueBatch(ctx, pipe, []Write{w})

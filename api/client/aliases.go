@@ -8,9 +8,9 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// AliasGuard makes a write of an alias conditional. The write returns
-// CodePreconditionFailed unless the alias points at Version or, with Absent, unless it
-// does not exist. The zero value sets no condition.
+// AliasGuard makes a write of an alias conditional. The write succeeds only if the
+// alias points at Version, or, with Absent, only if it does not exist. Otherwise it returns
+// CodePreconditionFailed. Set one of them; the zero value sets no condition.
 type AliasGuard struct {
 	Version int64
 	Absent  bool

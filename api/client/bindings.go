@@ -32,15 +32,15 @@ type Binding struct {
 	name      string
 }
 
-// request returns a request for the binding. A revision other than 0 is required of the
-// binding.
+// request returns a request for the binding. If revision is not 0, the binding must
+// have that revision.
 func (b *Binding) request(method string, revision int64) *request {
 	return &request{method: method, path: b.namespace.path("cadence", "workers", b.name), header: ifRevision(revision)}
 }
 
 func (b *Binding) client() *Client { return b.namespace.tenant.c }
 
-// BindingChange is a partial update of a binding. A nil field stays as it is.
+// BindingChange is a partial update of a binding. A nil field is left unchanged.
 type BindingChange struct {
 	Domain      *string                  `json:"domain,omitempty"`
 	Tasklist    *string                  `json:"tasklist,omitempty"`
@@ -75,7 +75,7 @@ func (b *Binding) Update(ctx context.Context, c BindingChange) (api.BindingStatu
 	return out, err
 }
 
-// Delete removes the binding. An ifMatch other than 0 is the revision that it must have.
+// Delete removes the binding. If ifMatch is not 0, the binding must have that revision.
 // CodeBindingNotFound, CodePreconditionFailed.
 func (b *Binding) Delete(ctx context.Context, ifMatch int64) error {
 	_, err := b.client().call(ctx, b.request(http.MethodDelete, ifMatch), nil, nil)

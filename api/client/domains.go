@@ -24,7 +24,7 @@ type Domain struct {
 	name   string
 }
 
-// call calls an operation of the domain. A revision other than 0 is required of it.
+// call calls an operation of the domain. If revision is not 0, the domain must have it.
 func (d *Domain) call(ctx context.Context, method, path string, revision int64, body any) (domain.Domain, error) {
 	var out domain.Domain
 	_, err := d.tenant.c.call(ctx, &request{method: method, path: path, header: ifRevision(revision)}, body, &out)
@@ -33,8 +33,8 @@ func (d *Domain) call(ctx context.Context, method, path string, revision int64, 
 
 func (d *Domain) path() string { return d.tenant.path("domains", d.name) }
 
-// Put adds the domain, or leads it to another function. Its record is in the result. An ifMatch
-// other than 0 is the revision that the domain must have. CodeValidationName, CodeDomainReserved,
+// Put adds the domain, or leads it to another function. Its record is in the result. If
+// ifMatch is not 0, the domain must have that revision. CodeValidationName, CodeDomainReserved,
 // CodeFunctionNotFound, CodeAliasNotFound, CodeVersionNotFound, CodeTenantQuota,
 // CodePreconditionFailed.
 func (d *Domain) Put(ctx context.Context, to domain.Target, ifMatch int64) (domain.Domain, error) {
@@ -52,7 +52,7 @@ func (d *Domain) Verify(ctx context.Context) (domain.Domain, error) {
 	return d.call(ctx, http.MethodPost, d.path()+":verify", 0, nil)
 }
 
-// Delete removes the domain. An ifMatch other than 0 is the revision that it must have.
+// Delete removes the domain. If ifMatch is not 0, the domain must have that revision.
 // CodeDomainNotFound, CodePreconditionFailed.
 func (d *Domain) Delete(ctx context.Context, ifMatch int64) error {
 	_, err := d.tenant.c.call(ctx, &request{method: http.MethodDelete, path: d.path(), header: ifRevision(ifMatch)}, nil, nil)

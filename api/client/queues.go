@@ -20,7 +20,7 @@ type QueueState struct {
 	ETag string `json:"-"`
 }
 
-// QueueChange is a partial update of a queue's configuration. A nil field stays as it is.
+// QueueChange is a partial update of a queue's configuration. A nil field is left unchanged.
 type QueueChange struct {
 	Paused         *bool  `json:"paused,omitempty"`
 	MaxConcurrency *int64 `json:"max_concurrency,omitempty"`

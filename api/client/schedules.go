@@ -36,7 +36,7 @@ type Schedule struct {
 func (s *Schedule) path() string    { return s.namespace.path("schedules", s.name) }
 func (s *Schedule) client() *Client { return s.namespace.tenant.c }
 
-// ScheduleChange is a partial update of a schedule. A nil field stays as it is.
+// ScheduleChange is a partial update of a schedule. A nil field is left unchanged.
 type ScheduleChange struct {
 	EverySeconds    *int64             `json:"every_seconds,omitempty"`
 	Cron            *string            `json:"cron,omitempty"`
@@ -84,7 +84,7 @@ func (s *Schedule) Update(ctx context.Context, c ScheduleChange) (api.ScheduleSt
 	return out, err
 }
 
-// Delete removes the schedule. An ifMatch other than 0 is the revision that it must have.
+// Delete removes the schedule. If ifMatch is not 0, the schedule must have that revision.
 // CodeScheduleNotFound, CodePreconditionFailed.
 func (s *Schedule) Delete(ctx context.Context, ifMatch int64) error {
 	_, err := s.client().call(ctx, &request{method: http.MethodDelete, path: s.path(), header: ifRevision(ifMatch)}, nil, nil)

@@ -62,7 +62,7 @@ func (s *Secret) Get(ctx context.Context) (api.Secret, error) {
 	return out, err
 }
 
-// Delete removes the secret. An ifMatch other than 0 is the version that it must have.
+// Delete removes the secret. If ifMatch is not 0, the secret must have that version.
 // CodeSecretNotFound, CodePreconditionFailed.
 func (s *Secret) Delete(ctx context.Context, ifMatch int64) error {
 	_, err := s.client().call(ctx, s.request(http.MethodDelete, SecretCondition{IfMatch: ifMatch}), nil, nil)

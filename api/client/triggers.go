@@ -24,7 +24,7 @@ type Trigger struct {
 	queue     string
 }
 
-// call calls an operation of the trigger. A revision other than 0 is required of it.
+// call calls an operation of the trigger. If revision is not 0, the trigger must have it.
 func (t *Trigger) call(ctx context.Context, method string, revision int64, body, out any) error {
 	r := &request{method: method, path: t.namespace.path("queues", t.queue, "trigger"), header: ifRevision(revision)}
 	_, err := t.namespace.tenant.c.call(ctx, r, body, out)
@@ -38,8 +38,8 @@ func (t *Trigger) Get(ctx context.Context) (trigger.QueueTrigger, error) {
 	return out, err
 }
 
-// Put creates or replaces the trigger; what n leaves out has its default. An ifMatch other than 0
-// is the revision that it must have. CodeTriggerExists if the queue triggers another function,
+// Put creates or replaces the trigger; what n leaves out has its default. If ifMatch is not 0,
+// the trigger must have that revision. CodeTriggerExists if the queue triggers another function,
 // CodeFunctionNotFound, CodeAliasNotFound, CodeVersionNotFound, CodeTriggerLimit,
 // CodePreconditionFailed.
 func (t *Trigger) Put(ctx context.Context, n trigger.NewQueueTrigger, ifMatch int64) (trigger.QueueTrigger, error) {
@@ -48,7 +48,7 @@ func (t *Trigger) Put(ctx context.Context, n trigger.NewQueueTrigger, ifMatch in
 	return out, err
 }
 
-// Delete removes the trigger. An ifMatch other than 0 is the revision that it must have.
+// Delete removes the trigger. If ifMatch is not 0, the trigger must have that revision.
 // CodeTriggerNotFound, CodePreconditionFailed.
 func (t *Trigger) Delete(ctx context.Context, ifMatch int64) error {
 	return t.call(ctx, http.MethodDelete, ifMatch, nil, nil)

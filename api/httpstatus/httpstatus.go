@@ -18,14 +18,26 @@ import (
 // constants. The choice follows a few rules:
 //
 //	400  the request could not be read; the document storage also uses it for 422
+//	401  the API key is missing or not valid
+//	403  the caller may not do this, or its tenant may not store more
 //	404  the resource does not exist, or not for this caller
-//	409  the state of the resource refuses the request; another request may change it
+//	405  the path does not have this method
+//	408  the body did not arrive in time
+//	409  the state of the resource, or a limit on the number of its kind, refuses the request;
+//	     another request may change it. The document storage also uses it for 412
 //	412  a precondition in a header does not hold
+//	413, 414, 431  the body, the query or the headers are too large
+//	415  the route does not accept the type of the body
 //	422  the request was read and refused
-//	429  a limit is reached; 503: the request may be repeated on another replica
-//	502, 504  the function failed; 500 is only the platform's own failure
+//	429  a rate, a limit of concurrency, the caller's share of a replica, or a quota of
+//	     documents is used up
+//	500  the platform itself failed, or cannot read a stored secret
+//	502  the function failed or was cancelled
+//	503  the replica, the store or the DNS cannot serve the request now; repeat it
+//	504  the function reached its timeout
 //
-// Codes that exist only inside functions (CodeHost…) have no status here.
+// Codes that only functions or records contain have no status: CodeRuntimeCapabilityDenied,
+// CodeEventExpired, and those below "Codes that a host call rejects with" in api/errors.go.
 var statuses = map[api.Code]int{
 	api.CodeInternal:         http.StatusInternalServerError,
 	api.CodeStoreUnavailable: http.StatusServiceUnavailable,
@@ -33,14 +45,14 @@ var statuses = map[api.Code]int{
 	api.CodeShuttingDown:     http.StatusServiceUnavailable,
 	api.CodeOverloaded:       http.StatusServiceUnavailable,
 
-	api.CodeAuthnRequired:    http.StatusUnauthorized,
-	api.CodeAuthnInvalid:     http.StatusUnauthorized,
-	api.CodeAuthzDenied:      http.StatusForbidden,
-	api.CodeHostRefused:      http.StatusForbidden,
-	api.CodeRouteNotFound:    http.StatusNotFound,
-	api.CodeMethodNotAllowed: http.StatusMethodNotAllowed,
-	api.CodeMediaType:        http.StatusUnsupportedMediaType,
-	api.CodeRequestTimeout:   http.StatusRequestTimeout,
+	api.CodeAuthnRequired:     http.StatusUnauthorized,
+	api.CodeAuthnInvalid:      http.StatusUnauthorized,
+	api.CodeAuthzDenied:       http.StatusForbidden,
+	api.CodeHostHeaderRefused: http.StatusForbidden,
+	api.CodeRouteNotFound:     http.StatusNotFound,
+	api.CodeMethodNotAllowed:  http.StatusMethodNotAllowed,
+	api.CodeMediaType:         http.StatusUnsupportedMediaType,
+	api.CodeRequestTimeout:    http.StatusRequestTimeout,
 
 	api.CodeInvalid:            http.StatusUnprocessableEntity,
 	api.CodeValidationName:     http.StatusBadRequest,

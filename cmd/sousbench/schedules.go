@@ -72,8 +72,8 @@ func schedules(ctx context.Context, o options) ([]row, error) {
 	return []row{
 		{name: "ticks fired", value: fmt.Sprintf("%.1f/s of %d schedules over %d tenants", fired/took.Seconds(), scheduleTenants*schedulesEach, scheduleTenants)},
 		{"processor time of the scheduler's process", fmt.Sprintf("%.1f%% of a core", 100*cpu), "< 5%", cpu < 0.05},
-		{name: "of the store's beside it", value: fmt.Sprintf("%.1f%% of a core", 100*(after.storeCPU-before.storeCPU).Seconds()/took.Seconds())},
-		{"fired later than 1.5 s", fmt.Sprintf("%.0f of %.0f", late, fired), "none", late == 0 && fired > 0.9*100*took.Seconds()},
+		{name: "processor time of the store", value: fmt.Sprintf("%.1f%% of a core", 100*(after.storeCPU-before.storeCPU).Seconds()/took.Seconds())},
+		{"ticks fired more than 1.5 s late", fmt.Sprintf("%.0f of %.0f", late, fired), "none", late == 0 && fired > 0.9*100*took.Seconds()},
 		{name: "lag, mean", value: fmt.Sprintf("%.0f ms", 1000*(after.lag-before.lag)/fired)},
 	}, nil
 }
@@ -114,7 +114,7 @@ func lookAtTicker(ctx context.Context, ticker, store *process) (f tickerFigures,
 	inTime := 0.0
 	for in.Scan() {
 		name, text, _ := strings.Cut(in.Text(), " ")
-		value, _ := strconv.ParseFloat(text, 64) // of other lines it is none
+		value, _ := strconv.ParseFloat(text, 64) // other lines have no number
 		switch name {
 		case "sous_schedule_lag_seconds_count":
 			f.fired = value
@@ -135,7 +135,7 @@ func (p *process) processorTime() (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	const ticksPerSecond, user, system = 100, 11, 12 // of the fields behind the name
+	const ticksPerSecond, user, system = 100, 11, 12 // indexes of utime and stime after the name
 	_, fields, _ := strings.Cut(string(stat), ") ")
 	words := strings.Fields(fields)
 	if len(words) <= system {

@@ -3,8 +3,8 @@ package access
 import "strings"
 
 // Action names what a request does, for example cs:function:publish: cs, the kind of
-// resource, the verb. Roles grant actions, and the audit log records them. Its events keep
-// the text, by which callers filter: an action must not be renamed.
+// resource, the verb. Roles grant actions, and the audit log records them. Audit events
+// store this text and callers filter by it, so an action must not be renamed.
 type Action string
 
 // The actions. The first three are not granted by roles: they say that a route is
@@ -84,8 +84,8 @@ const (
 )
 
 // Audited reports whether requests with this action are recorded in the audit log.
-// Reads are not. Neither are the frequent writes of producers and workers, nor
-// invocations: each of those leaves a record of its own.
+// Reads are not. Neither are invocations, writes of documents, and the frequent writes of
+// producers and workers: they are too many, and leave records of their own.
 func (a Action) Audited() bool {
 	switch a {
 	case Public, AnyKey, Runner, FunctionInvoke, StorageWrite, StorageDelete,

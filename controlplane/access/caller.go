@@ -107,5 +107,5 @@ func (c *Caller) Need(action Action) error {
 	if granted(c.roles, action) {
 		return nil
 	}
-	return api.Errorf(api.CodeAuthzDenied, "this needs %s, which the API key's roles (%s) do not grant", action, strings.Join(c.roles, ", "))
+	return api.Errorf(api.CodeAuthzDenied, "the request needs the action %s, which the roles of the API key (%s) do not grant", action, strings.Join(c.roles, ", "))
 }

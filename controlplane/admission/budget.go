@@ -76,7 +76,8 @@ type Hold struct {
 func (h *Hold) For(tenant string) { h.Tenant = tenant }
 
 // Room returns an error if the caller could not take a further byte: CodeCapacityLimit if its
-// own share is used up, CodeOverloaded if the whole budget is.
+// own share is used up; CodeOverloaded if the budget is used up, or if only the reserve is left
+// and the caller holds more than a sixteenth.
 func (h *Hold) Room() error {
 	b := h.Budget
 	if b == nil || b.used.Load() < b.limit/addressParts {
@@ -156,13 +157,13 @@ func (h *Hold) refusal(n int64) error {
 }
 
 func full() error {
-	err := api.Errorf(api.CodeOverloaded, "this replica holds as many bytes of requests and answers as it may")
+	err := api.Errorf(api.CodeOverloaded, "the memory of this replica for requests and answers is used up")
 	err.RetryAfter = fullRetry
 	return err
 }
 
 func shareUsed(owner string) error {
-	err := api.Errorf(api.CodeCapacityLimit, "%s holds as many bytes of requests and answers on this replica as it may", owner)
+	err := api.Errorf(api.CodeCapacityLimit, "%s has used up its share of the memory of this replica for requests and answers", owner)
 	err.RetryAfter = fullRetry
 	return err
 }

@@ -29,7 +29,7 @@ import (
 //
 // Under access.Keys neither is needed: a browser does not add a key by itself.
 
-// checkHost returns CodeHostRefused under access.Off if the Host is not a loopback
+// checkHost returns CodeHostHeaderRefused under access.Off if the Host is not a loopback
 // name.
 func (s *Server) checkHost(r *http.Request) error {
 	if s.auth.Mode() == access.Keys {
@@ -42,7 +42,7 @@ func loopbackHost(r *http.Request) error {
 	if isLoopback(r.Host) {
 		return nil
 	}
-	return api.Errorf(api.CodeHostRefused, "this server answers only on loopback names such as localhost")
+	return api.Errorf(api.CodeHostHeaderRefused, "this server answers only on loopback names such as localhost")
 }
 
 // GuardHost refuses requests to next whose Host is not a loopback name, and those of pages of

@@ -165,7 +165,7 @@ func (s *Server) serveAPI(w *trackedWriter, r *http.Request, requestID string) {
 
 // checkLimits refuses requests that are too large, or not addressed to this server,
 // before anything else reads them. The size of the headers counts the URL, and each
-// header with its ": " and its line break. Errors: CodeHostRefused, CodeQueryLimit,
+// header with its ": " and its line break. Errors: CodeHostHeaderRefused, CodeQueryLimit,
 // CodeHeaderLimit.
 func (s *Server) checkLimits(r *http.Request) error {
 	if err := s.checkHost(r); err != nil {

@@ -87,7 +87,7 @@ func permitHost(s *Scope, u *url.URL) string {
 // Errors: CodeHostInvalidArgument for a malformed request and for more than
 // network.MaxOpenConnections, CodeHostFetchBlocked for an address that the guard refuses,
 // CodeRuntimeCapabilityDenied for a redirect to another host than the declared ones,
-// CodeHostFetchTimeout, those of outbound.egress, and CodeHostFetchFailed for everything else.
+// CodeHostFetchTimeout, those of outbound.traffic, and CodeHostFetchFailed for everything else.
 func (c *fetchCalls) fetch(ctx context.Context, s *Scope, a network.FetchRequest, body []byte) (out network.FetchResponse, got []byte, err error) {
 	call := ctx
 	ctx, cancel := exchangeContext(ctx, s)

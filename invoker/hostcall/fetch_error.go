@@ -22,7 +22,7 @@ func fetchError(ctx context.Context, err error) error {
 	var timeout net.Error
 	switch {
 	case errors.As(err, &refused):
-		return refused // of outbound.egress
+		return refused // of outbound.traffic
 	case errors.As(err, &denied):
 		return api.Errorf(api.CodeRuntimeCapabilityDenied,
 			"the redirect is not allowed: declare capabilities %s in the manifest", denied.declare)

@@ -12,14 +12,14 @@ import (
 // maxTransports bounds the tenants whose idle connections are kept.
 const maxTransports = 64
 
-// outbound is common to fetch and WebSocket: connections of each tenant's own, places
-// for the exchanges that are under way, and the count of bytes.
+// outbound is the part that fetch and WebSocket share: a transport for each tenant, places for
+// exchanges in progress, and the count of bytes.
 type outbound struct {
 	transports *transports
 	places     *places
-	// egress receives the bytes of a tenant as they flow; nil receives none. Its error ends the
-	// exchange, and the function sees its code and message.
-	egress func(tenant string, bytes int64) error
+	// traffic is called with the number of bytes of each read and write; nil counts none. Its
+	// error ends the exchange, and the function sees its code and message.
+	traffic func(tenant string, bytes int64) error
 }
 
 func newOutbound(transport func() *http.Transport) outbound {
@@ -32,13 +32,13 @@ func (o *outbound) client(s *Scope, redirect func(*http.Request, []*http.Request
 	return &http.Client{Transport: transport, CheckRedirect: redirect}
 }
 
-// count counts bytes that the activation has sent or received. Errors: those of egress.
+// count counts bytes that the activation has sent or received. Errors: those of traffic.
 func (o *outbound) count(s *Scope, n int64) error {
-	s.egress.Add(n)
-	if o.egress == nil {
+	s.traffic.Add(n)
+	if o.traffic == nil {
 		return nil
 	}
-	return o.egress(s.Tenant, n)
+	return o.traffic(s.Tenant, n)
 }
 
 // enter waits for a place for an exchange of s, which is free again when ctx has ended. Errors:
@@ -51,12 +51,13 @@ func (o *outbound) enter(ctx context.Context, s *Scope) error {
 	return nil
 }
 
-// egressBytes counts the bytes of an activation.
-type egressBytes struct{ atomic.Int64 }
+// trafficBytes counts the bytes of an activation.
+type trafficBytes struct{ atomic.Int64 }
 
 // EgressBytes returns the bytes that the activation has sent and received so far by fetch and
-// WebSocket: heads, bodies and all frames, without what TLS and HTTP/2 add to them or save.
-func (s *Scope) EgressBytes() int64 { return s.egress.Load() }
+// WebSocket. Egress counts bytes in both directions: heads, bodies and all frames, without the
+// overhead of TLS and HTTP/2 and without header compression.
+func (s *Scope) EgressBytes() int64 { return s.traffic.Load() }
 
 // transports keeps one transport for each tenant, so that no tenant uses, fills or spoils the
 // connections of another. Beyond maxTransports the one that was used least recently is given

@@ -148,14 +148,14 @@ func TestEgressIsCounted(t *testing.T) {
 	})
 	var passed atomic.Int64
 	fetch, sockets := newFetchCalls(loopback, nil), newSocketCalls(loopback, nil)
-	fetch.egress = func(tenant string, n int64) error {
+	fetch.traffic = func(tenant string, n int64) error {
 		if tenant != "one" {
 			t.Errorf("got bytes of tenant %q, want those of one", tenant)
 		}
 		passed.Add(n)
 		return nil
 	}
-	sockets.egress = fetch.egress
+	sockets.traffic = fetch.traffic
 	s := scopeOf("one")
 	out, got, err := fetch.fetch(t.Context(), s, network.FetchRequest{URL: srv.URL, Method: http.MethodPost}, make([]byte, large))
 	for err == nil && out.Body != 0 {
@@ -211,13 +211,13 @@ func TestEgressIsRefused(t *testing.T) {
 	})
 	var left atomic.Int64
 	h, sockets := newFetchCalls(loopback, nil), newSocketCalls(loopback, nil)
-	h.egress = func(_ string, n int64) error {
+	h.traffic = func(_ string, n int64) error {
 		if left.Add(-n) < 0 {
 			return api.Errorf(api.CodeConcurrencyLimit, "the tenant may send no more")
 		}
 		return nil
 	}
-	sockets.egress = h.egress
+	sockets.traffic = h.traffic
 	for allowed, requests := range map[int64]int64{0: 0, 64 << 10: 1} {
 		left.Store(allowed)
 		reached.Store(0)

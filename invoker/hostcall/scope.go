@@ -30,7 +30,7 @@ type Scope struct {
 	// Secrets reads the secrets that the version names; nil if it names none.
 	Secrets Secrets
 
-	egress      egressBytes
+	traffic     trafficBytes
 	install     installGrant
 	connections connections
 }

@@ -83,7 +83,7 @@ type Table struct {
 func New(s Services) *Table {
 	t := &Table{calls: map[string]call{}, admitEgress: s.AdmitEgress}
 	fetch, sockets := newFetchCalls(s.EgressAllow, s.Resolver), newSocketCalls(s.EgressAllow, s.Resolver)
-	fetch.egress, sockets.egress, sockets.places = s.Egress, s.Egress, fetch.places
+	fetch.traffic, sockets.traffic, sockets.places = s.Egress, s.Egress, fetch.places
 	for _, calls := range []map[string]call{
 		(&kvCalls{s.KV}).calls(),
 		fetch.calls(),

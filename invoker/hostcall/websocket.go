@@ -136,7 +136,7 @@ var errNotText = errors.New("a text message is not UTF-8")
 func errSocketClosed() error { return invalid("the socket is closed") }
 
 // send sends a message, and waits until the network has taken it. Errors:
-// CodeHostInvalidArgument, CodeHostFetchFailed, those of outbound.egress.
+// CodeHostInvalidArgument, CodeHostFetchFailed, those of outbound.traffic.
 func (*socketCalls) send(ctx context.Context, s *Scope, a network.SocketMessage, message []byte) (out wire.None, reply []byte, err error) {
 	one, ok := s.connections.get(a.ID).(*socket)
 	if !ok {
@@ -161,7 +161,7 @@ func (*socketCalls) send(ctx context.Context, s *Scope, a network.SocketMessage,
 
 // receive waits for the next message, or for the end of the socket, which is no error. A server
 // whose messages are not received waits. Errors: CodeHostInvalidArgument, those of
-// outbound.egress, which also end the socket.
+// outbound.traffic, which also end the socket.
 func (*socketCalls) receive(ctx context.Context, s *Scope, h network.Handle, _ []byte) (out network.SocketEvent, message []byte, err error) {
 	one, ok := s.connections.get(h.ID).(*socket)
 	if !ok {

@@ -10,7 +10,7 @@ import (
 
 const (
 	// cpuThreads is how many processors a child keeps busy at most for longer than a moment:
-	// its script runs on one thread, and the garbage collector on another.
+	// its script, or the compiler, runs on one thread, and the garbage collector on another.
 	cpuThreads = 2
 	// cpuInterval is the shortest time between two looks at the processor time. An activation
 	// uses at most cpuThreads times as much beyond its limit, and what the kill takes.

@@ -274,7 +274,7 @@ func (p *process) boundBy(ctx context.Context) (release func()) {
 // release ends the bound; it must be called.
 //
 // The kernel's own limit, RLIMIT_CPU, counts whole seconds of the child's life and could not be
-// lifted afterwards. A child may work on cpuCheckThreads processors at once, and its time is
+// lifted afterwards. A child may work on cpuThreads processors at once, and its time is
 // read again before it can have used the rest on all of them.
 func (p *process) boundCPU(limit time.Duration) (release func()) {
 	const shortest = 20 * time.Millisecond
@@ -287,7 +287,7 @@ func (p *process) boundCPU(limit time.Duration) (release func()) {
 				return
 			case <-p.gone:
 				return
-			case <-time.After(max(left/cpuCheckThreads, shortest)):
+			case <-time.After(max(left/cpuThreads, shortest)):
 			}
 			left = limit - (p.cpuTime() - base)
 			if left <= 0 {
@@ -298,10 +298,6 @@ func (p *process) boundCPU(limit time.Duration) (release func()) {
 	}()
 	return func() { close(done) }
 }
-
-// cpuCheckThreads is the number of processors that a child is taken to use at once: it
-// runs Go code on one, and the collector beside it.
-const cpuCheckThreads = 2
 
 // limitAddressSpace sets RLIMIT_AS of the child, in bytes. The mutex keeps the reaper from
 // freeing the pid, which another process could get.

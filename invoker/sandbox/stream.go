@@ -105,9 +105,9 @@ func (s *Stream) end(failed error) {
 	s.mu.Unlock()
 }
 
-// OnFailure has f called once if the answer fails, from any goroutine: a client that does not
-// read can then be cut off. f must not call s. After OnFailure(nil) has returned, f is not
-// called any more.
+// OnFailure registers f, which is called once if the answer fails: a client that does not read can
+// then be cut off. f may run on any goroutine, and must not call s. After OnFailure(nil) returns,
+// it is no longer called.
 func (s *Stream) OnFailure(f func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,10 +117,10 @@ func (s *Stream) OnFailure(f func()) {
 	}
 }
 
-// Next waits for the next chunk, which is the caller's to keep. A call tells that the chunk
-// before has been written, so the child may send more. more reports whether another chunk is
-// there already. Errors, after the last chunk: io.EOF at the end of a complete answer, one of
-// io.ErrUnexpectedEOF if it failed; ctx's.
+// Next waits for the next chunk, which is the caller's to keep. A call confirms that the previous
+// chunk was written, so the child may send more. more reports whether another chunk is there
+// already. After the last chunk, err is io.EOF if the answer is complete, and wraps
+// io.ErrUnexpectedEOF if it failed. If ctx ends, err is its error.
 func (s *Stream) Next(ctx context.Context) (chunk []byte, more bool, err error) {
 	s.returned()
 	for {

@@ -28,19 +28,19 @@ const MaxListed = 2000
 // indexMerge reads the indexes of several functions as one, newest first.
 type indexMerge struct {
 	sources []*indexSource
-	last    indexPlace // the last entry returned
+	last    indexPosition // the last entry returned
 	done    bool
 }
 
 // indexSource is the index of one function, with the entries that were read ahead.
 type indexSource struct {
 	scan  indexScan
-	ready []indexPlace
+	ready []indexPosition
 }
 
-// merge returns the scan of all functions that f selects, behind a place. Errors:
+// merge returns the scan of all functions that f selects, behind a position. Errors:
 // CodeValidationName for more than MaxListed functions.
-func (r *Repository) merge(ctx context.Context, f Filter, behind *indexPlace) (*indexMerge, error) {
+func (r *Repository) merge(ctx context.Context, f Filter, behind *indexPosition) (*indexMerge, error) {
 	m := &indexMerge{}
 	if behind != nil {
 		m.last = *behind
@@ -67,9 +67,9 @@ func (r *Repository) merge(ctx context.Context, f Filter, behind *indexPlace) (*
 }
 
 // next returns the next n entries, or fewer at the end of the scan.
-func (m *indexMerge) next(ctx context.Context, n int) ([]indexPlace, error) {
-	places := make([]indexPlace, 0, n)
-	for len(places) < n {
+func (m *indexMerge) next(ctx context.Context, n int) ([]indexPosition, error) {
+	positions := make([]indexPosition, 0, n)
+	for len(positions) < n {
 		if err := m.fill(ctx); err != nil {
 			return nil, err
 		}
@@ -77,15 +77,15 @@ func (m *indexMerge) next(ctx context.Context, n int) ([]indexPlace, error) {
 		if newest == nil {
 			break
 		}
-		places = append(places, newest.ready[0])
+		positions = append(positions, newest.ready[0])
 		newest.ready = newest.ready[1:]
-		m.last = places[len(places)-1]
+		m.last = positions[len(positions)-1]
 	}
 	if err := m.fill(ctx); err != nil {
 		return nil, err
 	}
 	m.done = m.newest() == nil
-	return places, nil
+	return positions, nil
 }
 
 // fill reads ahead for each source that has no entry ready.
@@ -116,7 +116,7 @@ func (m *indexMerge) newest() *indexSource {
 }
 
 // newer reports whether p comes before other in a list.
-func (p indexPlace) newer(other indexPlace) bool {
+func (p indexPosition) newer(other indexPosition) bool {
 	return cmp.Or(cmp.Compare(p.startMS, other.startMS), cmp.Compare(p.id, other.id)) > 0
 }
 
@@ -130,14 +130,14 @@ func (p indexPlace) newer(other indexPlace) bool {
 type indexScan struct {
 	r      *Repository
 	filter Filter
-	window int         // the number of entries that one command reads
-	behind *indexPlace // the last entry read
-	ties   int64       // the number of entries read that have the score of behind
+	window int            // the number of entries that one command reads
+	behind *indexPosition // the last entry read
+	ties   int64          // the number of entries read that have the score of behind
 	done   bool
 }
 
 // read returns the next entries. It returns none only at the end of the scan.
-func (s *indexScan) read(ctx context.Context) ([]indexPlace, error) {
+func (s *indexScan) read(ctx context.Context) ([]indexPosition, error) {
 	f := s.filter
 	for {
 		by := redis.ZRangeBy{Min: "-inf", Max: "+inf", Offset: s.ties, Count: int64(s.window)}
@@ -156,30 +156,30 @@ func (s *indexScan) read(ctx context.Context) ([]indexPlace, error) {
 			return nil, storage.Failure(ctx, "list activations", err)
 		}
 		s.done = len(found) < s.window
-		places, err := s.unseen(found)
-		if err != nil || len(places) > 0 || s.done {
-			return places, err
+		positions, err := s.unseen(found)
+		if err != nil || len(positions) > 0 || s.done {
+			return positions, err
 		}
 		s.ties += int64(s.window) // every entry of this window was read before
 	}
 }
 
 // unseen removes the entries up to the position of the scan, and advances the scan.
-func (s *indexScan) unseen(found []redis.Z) ([]indexPlace, error) {
-	places := make([]indexPlace, 0, len(found))
+func (s *indexScan) unseen(found []redis.Z) ([]indexPosition, error) {
+	positions := make([]indexPosition, 0, len(found))
 	for _, z := range found {
 		id, ok := z.Member.(string)
 		if !ok {
 			return nil, fmt.Errorf("activation index holds a %T", z.Member)
 		}
-		p := indexPlace{int64(z.Score), id}
+		p := indexPosition{int64(z.Score), id}
 		if b := s.behind; b != nil && p.startMS == b.startMS && p.id >= b.id {
 			continue
 		}
-		places = append(places, p)
+		positions = append(positions, p)
 	}
-	if len(places) > 0 {
-		s.behind, s.ties = &places[len(places)-1], 0
+	if len(positions) > 0 {
+		s.behind, s.ties = &positions[len(positions)-1], 0
 	}
-	return places, nil
+	return positions, nil
 }

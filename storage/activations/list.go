@@ -33,23 +33,23 @@ type Filter struct {
 	Limit     int    // 0 means api.DefaultPageLimit
 }
 
-// indexPlace is the position of an activation in the index of its function. As a cursor it
+// indexPosition is the position of an activation in the index of its function. As a cursor it
 // is the text of String, such as 1767225600000:0b1e…; entries of one millisecond are ordered
 // by id.
-type indexPlace struct {
+type indexPosition struct {
 	startMS int64
 	id      string
 }
 
-func (p indexPlace) String() string { return strconv.FormatInt(p.startMS, 10) + ":" + p.id }
+func (p indexPosition) String() string { return strconv.FormatInt(p.startMS, 10) + ":" + p.id }
 
-func parseIndexPlace(s string) (indexPlace, error) {
+func parseIndexPosition(s string) (indexPosition, error) {
 	start, id, ok := strings.Cut(s, ":")
 	ms, err := strconv.ParseInt(start, 10, 64)
 	if !ok || err != nil {
-		return indexPlace{}, api.Errorf(api.CodeValidationCursor, "not an activation cursor: %q", s)
+		return indexPosition{}, api.Errorf(api.CodeValidationCursor, "not an activation cursor: %q", s)
 	}
-	return indexPlace{ms, id}, nil
+	return indexPosition{ms, id}, nil
 }
 
 // List returns a page of activations, newest first, without results. It ends lost ones first.
@@ -58,13 +58,13 @@ func parseIndexPlace(s string) (indexPlace, error) {
 // than MaxListed functions.
 func (r *Repository) List(ctx context.Context, f Filter) (items []api.Activation, next string, err error) {
 	limit := storage.PageLimit(f.Limit)
-	var behind *indexPlace
+	var behind *indexPosition
 	if f.Cursor != "" {
-		place, err := parseIndexPlace(f.Cursor)
+		position, err := parseIndexPosition(f.Cursor)
 		if err != nil {
 			return nil, "", err
 		}
-		behind = &place
+		behind = &position
 	}
 	scan, err := r.merge(ctx, f, behind)
 	if err != nil {
@@ -73,26 +73,26 @@ func (r *Repository) List(ctx context.Context, f Filter) (items []api.Activation
 	items = make([]api.Activation, 0, limit)
 	window, bytes := firstRead, 0
 	for budget := storage.ScanBudget; budget > 0 && bytes < listBytes; {
-		places, err := scan.next(ctx, min(budget, window, r.ahead(f, limit-len(items))))
+		positions, err := scan.next(ctx, min(budget, window, r.ahead(f, limit-len(items))))
 		if err != nil {
 			return nil, "", err
 		}
-		budget -= len(places)
-		shown, read, err := r.shown(ctx, places, f)
+		budget -= len(positions)
+		shown, read, err := r.shown(ctx, positions, f)
 		if err != nil {
 			return nil, "", err
 		}
 		bytes += read
-		window = max(1, readBytes*len(places)/max(1, read))
+		window = max(1, readBytes*len(positions)/max(1, read))
 		for i, a := range shown {
 			if a != nil {
 				items = append(items, *a)
 			}
 			if len(items) == limit {
-				if scan.done && i == len(places)-1 {
+				if scan.done && i == len(positions)-1 {
 					return items, "", nil
 				}
-				return items, places[i].String(), nil
+				return items, positions[i].String(), nil
 			}
 		}
 		if scan.done {
@@ -111,13 +111,13 @@ func (r *Repository) ahead(f Filter, wanted int) int {
 	return indexWindow
 }
 
-// shown returns the activations at places as a list shows them, nil for those that the filter
+// shown returns the activations at positions as a list shows them, nil for those that the filter
 // excludes and for those that have expired or whose start was interrupted, and how many bytes
 // it has read.
-func (r *Repository) shown(ctx context.Context, places []indexPlace, f Filter) (out []*api.Activation, read int, err error) {
-	wanted := make([]indexPlace, 0, len(places))
-	at := make([]int, 0, len(places))
-	for i, p := range places {
+func (r *Repository) shown(ctx context.Context, positions []indexPosition, f Filter) (out []*api.Activation, read int, err error) {
+	wanted := make([]indexPosition, 0, len(positions))
+	at := make([]int, 0, len(positions))
+	for i, p := range positions {
 		if f.ID == "" || strings.HasPrefix(p.id, f.ID) || strings.HasSuffix(p.id, f.ID) {
 			wanted, at = append(wanted, p), append(at, i)
 		}
@@ -126,7 +126,7 @@ func (r *Repository) shown(ctx context.Context, places []indexPlace, f Filter) (
 	if err != nil {
 		return nil, 0, err
 	}
-	out = make([]*api.Activation, len(places))
+	out = make([]*api.Activation, len(positions))
 	for i, a := range records {
 		if a == nil {
 			continue
@@ -158,12 +158,12 @@ func (r *Repository) admit(ctx context.Context, a *Record, f Filter) (*api.Activ
 
 // readMany reads records, without results that have keys of their own, and returns their bytes. A
 // missing record is nil.
-func (r *Repository) readMany(ctx context.Context, tenant string, places []indexPlace) (records []*Record, read int, err error) {
-	if len(places) == 0 {
+func (r *Repository) readMany(ctx context.Context, tenant string, positions []indexPosition) (records []*Record, read int, err error) {
+	if len(positions) == 0 {
 		return nil, 0, nil
 	}
-	keys := make([]string, len(places))
-	for i, p := range places {
+	keys := make([]string, len(positions))
+	for i, p := range positions {
 		keys[i] = r.s.Keys().ActivationMeta(tenant, p.id)
 	}
 	raws, err := r.s.GetMany(ctx, keys)

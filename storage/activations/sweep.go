@@ -19,8 +19,8 @@ type SweepCounts struct {
 	Lost     int // of these, ended as lost
 	Trimmed  int // index entries removed because they can have outlived their records
 	Dangling int // index entries without a record that are too young for one to have expired
-	// Waiting counts the records that an earlier sweep has read, and that their jobs have
-	// not ended since.
+	// Waiting counts the records that an earlier sweep read and whose jobs have not ended
+	// since.
 	Waiting int
 	// More reports that the limit ended the sweep before the end of the index.
 	More bool
@@ -80,8 +80,8 @@ func (sw *sweep) horizon(keepMS int64) int64 {
 type sweepState struct {
 	AfterMS  int64    `json:"after_ms"`          // start_ms of the last entry passed
 	AfterID  string   `json:"after_id"`          // its id
-	Open     []string `json:"open,omitempty"`    // places passed whose activations still ran
-	Jobs     []string `json:"jobs,omitempty"`    // places passed whose activations belong to jobs, and had not ended
+	Open     []string `json:"open,omitempty"`    // positions passed whose activations still ran
+	Jobs     []string `json:"jobs,omitempty"`    // positions passed whose activations belong to jobs, and had not ended
 	RescanMS int64    `json:"rescan_ms"`         // when a sweep last began at the start of the index
 	TrimMS   int64    `json:"trim_ms,omitempty"` // entries before this start_ms were trimmed, or had records
 	// KeepMS is the shortest retention of a version among the records read since RescanMS, 0 for
@@ -90,12 +90,13 @@ type sweepState struct {
 	EarlyMS int64 `json:"early_ms,omitempty"`
 }
 
-// SweepFunction reads up to limit (at most api.MaxPageLimit) activations of a function
-// that no sweep has seen ended. It ends the lost ones, removes index entries without a
-// record, and reports the asynchronous ones. A cursor in the store keeps its progress: the
-// next call, of any process, continues there. A function that was never invoked costs three
-// reads. With an error the Swept holds the work done so far, which is not repeated except for
-// reads. CodeStoreUnavailable.
+// SweepFunction sweeps the activations of a function that no sweep has seen ended. It ends the
+// lost ones, removes index entries without a record, and reports the asynchronous ones. It
+// examines up to limit activations, and trims up to limit index entries for each retention;
+// limit is at most api.MaxPageLimit. Activations that earlier sweeps left running are examined
+// even beyond it. A cursor in the store keeps its progress: the next call, of any process,
+// continues there. A function that was never invoked costs three reads. With an error the Swept
+// holds the work done so far, which is not repeated except for reads. CodeStoreUnavailable.
 func (r *Repository) SweepFunction(ctx context.Context, tenant, namespace, function string, nowMS int64, limit int) (Swept, error) {
 	sw := &sweep{
 		r: r, tenant: tenant, nowMS: nowMS, limit: storage.PageLimit(limit),
@@ -131,18 +132,18 @@ func (sw *sweep) run(ctx context.Context) error {
 		return err
 	}
 	for sw.swept.Read < sw.limit && len(sw.state.Open) < sweepOpenMax {
-		places, err := sw.nextPlaces(ctx)
+		positions, err := sw.nextPositions(ctx)
 		if err != nil {
 			return err
 		}
-		if len(places) == 0 {
+		if len(positions) == 0 {
 			return sw.saveState(ctx)
 		}
-		open, jobs, err := sw.examine(ctx, places)
+		open, jobs, err := sw.examine(ctx, positions)
 		if err != nil {
 			return err
 		}
-		last := places[len(places)-1]
+		last := positions[len(positions)-1]
 		sw.state.AfterMS, sw.state.AfterID = last.startMS, last.id
 		sw.state.Open = append(sw.state.Open, open...)
 		room := max(0, sweepOpenMax-len(sw.state.Jobs))
@@ -152,7 +153,7 @@ func (sw *sweep) run(ctx context.Context) error {
 	return sw.saveState(ctx)
 }
 
-// loadState reads the cursor. A day after the last start of the index it returns to the start
+// loadState reads the cursor. If the last rescan is a day old, it begins at the start of the index
 // and drops Open and Jobs, whose entries it will pass again.
 func (sw *sweep) loadState(ctx context.Context) error {
 	raw, err := sw.r.s.Client().HGet(ctx, sw.r.s.Keys().ActivationSweeps(), sw.field).Bytes()
@@ -273,32 +274,32 @@ func (sw *sweep) remove(ctx context.Context, ids []string) error {
 // reopen reads the activations again that ran, or belonged to jobs, when the cursor passed
 // them.
 func (sw *sweep) reopen(ctx context.Context) (err error) {
-	sw.state.Open, _, err = sw.examine(ctx, placesOf(sw.state.Open))
+	sw.state.Open, _, err = sw.examine(ctx, positionsOf(sw.state.Open))
 	if err != nil {
 		return err
 	}
 	asked := min(len(sw.state.Jobs), max(1, sw.limit-sw.swept.Read))
-	_, jobs, err := sw.examine(ctx, placesOf(sw.state.Jobs[:asked]))
+	_, jobs, err := sw.examine(ctx, positionsOf(sw.state.Jobs[:asked]))
 	sw.swept.Waiting = len(jobs)
 	sw.state.Jobs = append(sw.state.Jobs[asked:], jobs...) // the next sweep continues after these
 	return err
 }
 
-// placesOf parses the positions of a state. It skips those that it cannot parse; the
+// positionsOf parses the positions of a state. It skips those that it cannot parse; the
 // rescan finds them.
-func placesOf(texts []string) []indexPlace {
-	places := make([]indexPlace, 0, len(texts))
+func positionsOf(texts []string) []indexPosition {
+	positions := make([]indexPosition, 0, len(texts))
 	for _, s := range texts {
-		if p, err := parseIndexPlace(s); err == nil {
-			places = append(places, p)
+		if p, err := parseIndexPosition(s); err == nil {
+			positions = append(positions, p)
 		}
 	}
-	return places
+	return positions
 }
 
-// nextPlaces returns entries after the cursor that are old enough: an activation younger
+// nextPositions returns entries after the cursor that are old enough: an activation younger
 // than the grace period cannot be lost, and its record may still be on its way.
-func (sw *sweep) nextPlaces(ctx context.Context) ([]indexPlace, error) {
+func (sw *sweep) nextPositions(ctx context.Context) ([]indexPosition, error) {
 	window := min(indexWindow, sw.limit-sw.swept.Read, sweepOpenMax-len(sw.state.Open))
 	by := redis.ZRangeBy{
 		Min:   strconv.FormatInt(sw.state.AfterMS, 10),
@@ -310,16 +311,16 @@ func (sw *sweep) nextPlaces(ctx context.Context) ([]indexPlace, error) {
 		if err != nil {
 			return nil, storage.Failure(ctx, "sweep index", err)
 		}
-		var places []indexPlace
+		var positions []indexPosition
 		for _, z := range found {
 			id, _ := z.Member.(string)
-			p := indexPlace{int64(z.Score), id}
+			p := indexPosition{int64(z.Score), id}
 			if p.startMS > sw.state.AfterMS || p.id > sw.state.AfterID {
-				places = append(places, p)
+				positions = append(positions, p)
 			}
 		}
-		if len(places) > 0 || len(found) < window {
-			return places, nil
+		if len(positions) > 0 || len(found) < window {
+			return positions, nil
 		}
 		by.Offset += int64(window) // all of these had the cursor's score and lay before it
 	}
@@ -328,21 +329,21 @@ func (sw *sweep) nextPlaces(ctx context.Context) ([]indexPlace, error) {
 // examine ends lost activations and removes entries without a record. It returns the
 // positions of the activations that still run, and of those that belong to jobs and have
 // not ended.
-func (sw *sweep) examine(ctx context.Context, places []indexPlace) (open, jobs []string, err error) {
-	ids := make([]string, len(places))
-	for i, p := range places {
+func (sw *sweep) examine(ctx context.Context, positions []indexPosition) (open, jobs []string, err error) {
+	ids := make([]string, len(positions))
+	for i, p := range positions {
 		ids[i] = p.id
 	}
 	raws, err := sw.records(ctx, ids)
 	if err != nil {
 		return nil, nil, err
 	}
-	sw.swept.Read += len(places)
+	sw.swept.Read += len(positions)
 	var gone []string
 	for i, raw := range raws {
 		if raw == "" {
 			gone = append(gone, ids[i])
-			if places[i].startMS <= sw.nowMS-api.MinRetentionMS { // the version may have had the shortest retention
+			if positions[i].startMS <= sw.nowMS-api.MinRetentionMS { // the version may have had the shortest retention
 				sw.swept.Trimmed++
 			} else {
 				sw.swept.Dangling++
@@ -357,14 +358,16 @@ func (sw *sweep) examine(ctx context.Context, places []indexPlace) (open, jobs [
 			sw.learn(a.RetentionMS)
 		case a.JobID != "":
 			sw.swept.Asynchronous = append(sw.swept.Asynchronous, &a)
-			jobs = append(jobs, places[i].String())
+			jobs = append(jobs, positions[i].String())
 		case a.Status != api.StatusRunning:
+			// It is queued, and has no job that could run or end it. No release writes such a
+			// record; among the open ones it would be read until it expires.
 		case a.Lost(sw.nowMS):
 			if err := sw.end(ctx, &a); err != nil {
 				return nil, nil, err
 			}
 		default:
-			open = append(open, places[i].String())
+			open = append(open, positions[i].String())
 		}
 	}
 	return open, jobs, sw.remove(ctx, gone)

@@ -35,8 +35,8 @@ func (c cursors) seal(p storage.DocumentPath, q *api.DocumentList, last string) 
 	return &text
 }
 
-// open returns the key that the query's cursor was sealed with, "" where the query has no
-// cursor. CodeDocumentInvalid.
+// open returns the document key after which the page starts, "" for a query without a cursor.
+// newFilter must have made q.Metadata compact. CodeDocumentInvalid.
 func (c cursors) open(p storage.DocumentPath, q *api.DocumentList) (string, error) {
 	if q.Cursor == "" {
 		return "", nil

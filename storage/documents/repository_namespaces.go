@@ -52,7 +52,7 @@ func (r *Repository) namespaces(ctx context.Context, tenant, install string) ([]
 	return names, storage.Failure(ctx, "list namespaces of documents", err)
 }
 
-// Clear deletes a namespace in steps.: one call removes up to limit documents, each with
+// Clear deletes a namespace in steps: one call removes up to limit documents, each with
 // its change in the feed, and with the last document the namespace, its schema and its
 // count. more reports whether another call is needed, which remains so while other callers
 // write. A higher limit reads less often over entries that were just deleted.

@@ -4,8 +4,10 @@
 //	record.go  the limits that an administrator set, with those of the server for the rest
 //	stored.go  amounts that a tenant stores: functions, jobs, bytes
 //	count.go   the same, counted from the records themselves
+//	walk.go    the same for all records of a tenant, in steps
 //	rates.go   rates: calls a second, CPU seconds a minute
-//	usage.go   what a tenant has used, for people
+//	usage.go   the usage of a tenant, for the API
+//	keeper.go  the Keeper, which caches the limits in force, and its loop
 //
 // An amount is a field of a hash in the store. One script compares it with the limit and adds to
 // it, before the record is written, so that concurrent writers of all replicas cannot exceed the

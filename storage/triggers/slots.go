@@ -9,15 +9,15 @@ import (
 	"github.com/google/uuid"
 )
 
-// scriptSlot is the name of its file in package lua.
+// scriptSlot names the script of slots in package lua.
 const scriptSlot = "trigger_slot.lua"
 
 // slotTime is how long a slot is held unless it is renewed.
 const slotTime = 10 * time.Second
 
-// Slots are the slots that a replica holds. A trigger with a concurrency limit has that many, over
-// all replicas, and each of its activations runs in one. A replica that dies loses its slots after
-// slotTime. Slots is safe for concurrent use.
+// Slots are the slots that a replica holds. A trigger with a concurrency limit has as many slots as
+// its limit, over all replicas, and each of its activations runs in one. A replica that dies loses
+// its slots after slotTime. Slots is safe for concurrent use.
 type Slots struct {
 	repository *Repository
 	clock      func() int64 // Unix milliseconds
@@ -34,7 +34,7 @@ type Slot struct {
 	endsMS int64  // under Slots.mu
 }
 
-// NewSlots returns the slots of a replica, none. clock returns Unix milliseconds.
+// NewSlots returns an empty Slots for a replica. clock returns Unix milliseconds.
 func NewSlots(r *Repository, clock func() int64) *Slots {
 	return &Slots{repository: r, clock: clock, held: map[*Slot]struct{}{}}
 }

@@ -46,7 +46,7 @@ type memoryWatch struct {
 	over        func()
 	collections atomic.Int64 // that were seen
 	last        atomic.Int64 // live at the last collection
-	twice       atomic.Bool  // the last collection was over the limit
+	wasOver     atomic.Bool  // the last collection was over the limit
 	peak        atomic.Int64 // highest live since reset, base included
 	large       bool         // the heap grows by largeGrowth
 	timer       *time.Timer
@@ -155,14 +155,14 @@ func (w *memoryWatch) check(live int64) (again bool) {
 	used := live - w.base
 	w.follow(used)
 	if !w.active.Load() { // an activation that began meanwhile must not be stopped for the last
-		w.twice.Store(false)
+		w.wasOver.Store(false)
 		return false
 	}
 	over := used > w.limit
 	if over && w.growing != nil {
 		over = used-w.growing.Load() > w.limit
 	}
-	wasOver := w.twice.Swap(over)
+	wasOver := w.wasOver.Swap(over)
 	if used > w.limit+w.limit/4 || over && wasOver {
 		w.over()
 		return false
@@ -199,7 +199,7 @@ func (w *memoryWatch) arm() {
 func (w *memoryWatch) reset() {
 	if w != nil {
 		w.peak.Store(0)
-		w.twice.Store(false)
+		w.wasOver.Store(false)
 		w.highAt.Store(0)
 		w.active.Store(true)
 		w.arm()

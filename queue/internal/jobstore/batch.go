@@ -127,7 +127,7 @@ func (s *Store) BatchIn(ctx context.Context, tenant, namespace, id string) (*api
 func CallbackID(tenant, batch string) string { return api.DerivedJobID("callback", tenant, batch) }
 
 // Origin returns the job that made job id, and the batch whose callback it is, "" for none.
-// Releases before December 2026 stored the batch of a callback as its parent.
+// Release 0.1.0 stored the batch of a callback as its parent.
 func Origin(tenant, id string, spec *api.JobSpec) (parent, batch string) {
 	if spec.CallbackOf == "" && spec.ParentID != "" && id == CallbackID(tenant, spec.ParentID) {
 		return "", spec.ParentID

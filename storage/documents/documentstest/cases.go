@@ -58,7 +58,7 @@ func hierarchy() []testCase {
 		}},
 		refused("a namespace of 65 characters", "namespace", in(strings.Repeat("n", 65))),
 		refused("a namespace in upper case", "namespace", in("Settings")),
-		refused("a namespace that is no slug", "namespace", in("a/b")),
+		refused("a namespace that is not a slug", "namespace", in("a/b")),
 		refused("a namespace with a colon", "namespace", in("a:b")),
 		refused("no namespace", "namespace", in("")),
 		{name: "Resource Hierarchy: keys of up to 128 characters of UTF-8", steps: []step{
@@ -120,7 +120,7 @@ func puts() []testCase {
 			{op: "put", body: put(`,"value":1,"ifRevision":"1"`), code: validation, field: "ifRevision"},
 			{op: "put", body: put(`,"value":1,"valeu":2`), code: validation, field: "valeu"},
 		}},
-		{name: "storage.put: nothing is meant by null", steps: []step{
+		{name: "storage.put: null means absent", steps: []step{
 			{op: "put", body: `{"namespace":"puts","key":"nulls","value":1,"metadata":null,"ttlSeconds":null,"ifRevision":null}`, want: `{"revision":1,"ttlExpiresAt":null}`},
 			{op: "get", body: `{"namespace":"puts","key":"nulls"}`, want: `{"metadata":{}}`},
 		}},
@@ -200,7 +200,7 @@ func lists() []testCase {
 			{op: "list", body: list(`,"keyPrefix":"invoice","cursor":"AAAAAAAAAAAAAAAAAAAAAAAAAA"`), code: validation, field: "cursor"},
 			{op: "list", body: list(`,"keyPrefix":"invoice","cursor":"!"`), code: validation, field: "cursor"},
 		}},
-		{name: "storage.list: 25 where nothing is said, 100 at most", steps: []step{
+		{name: "storage.list: 25 items by default, at most 100", steps: []step{
 			{op: "bulkPut", body: `{"namespace":"lists3","items":[` + many(20, func(i int) string { return fmt.Sprintf(`{"key":"a%02d","value":1}`, i) }) + `]}`},
 			{op: "bulkPut", body: `{"namespace":"lists3","items":[` + many(10, func(i int) string { return fmt.Sprintf(`{"key":"b%02d","value":1}`, i) }) + `]}`},
 			{op: "list", body: `{"namespace":"lists3"}`, want: `{"items":[` + many(25, func(int) string { return "{}" }) + `],"nextCursor":"<any>"}`},

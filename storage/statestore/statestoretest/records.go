@@ -62,7 +62,7 @@ func (f *fixture) putReplaces() {
 	f.wants(key, "one", "1")
 }
 
-// values tests that any bytes are a value and any text is a name, the empty ones included.
+// values tests that values and names may be any bytes, and may be empty.
 func (f *fixture) values() {
 	key := f.key("a")
 	all := make([]byte, 256)
@@ -76,7 +76,7 @@ func (f *fixture) values() {
 	f.set(key, want)
 	f.wantsFields(key, want)
 	if value, found, err := f.store.GetField(f.Context(), key, "empty"); err != nil || !found || value == nil || len(value) != 0 {
-		f.Errorf("GetField of an empty value: got %q, %v and error %v, want a value of no bytes that is not nil", value, found, err)
+		f.Errorf("GetField of an empty value: got %q, %v and error %v, want an empty value that is not nil", value, found, err)
 	}
 	// The store keeps no reference to the arguments, and returns none to its own memory.
 	f.get(key).Fields["all"][0] = 'x'
@@ -102,8 +102,8 @@ func (f *fixture) deletes() {
 	f.wantsScan(nil, "a")
 }
 
-// fields tests that SetFields leaves the fields that it does not name.
-func (f *fixture) fields() {
+// setFields tests that SetFields leaves the fields that it does not name.
+func (f *fixture) setFields() {
 	key := f.key("a")
 	f.set(key, fields("state", "pending", "step", "1"))
 	f.wants(key, "state", "pending", "step", "1")
@@ -138,7 +138,7 @@ func (f *fixture) removedFields() {
 	f.wantsTTL(key, 0)
 }
 
-// keysApart: keys that resemble each other are different ones.
+// keysApart tests that similar keys are different.
 func (f *fixture) keysApart() {
 	keys := []string{"a", "A", "a:b", "a.b", "a:b:c", "a=2Eb", "a_b", "a-b", "a=3Ab", "a=b", "ab"}
 	for _, k := range keys {
@@ -155,7 +155,7 @@ func (f *fixture) keysApart() {
 	}
 }
 
-// oddKeys: a key may have all that is neither white space nor a control character.
+// oddKeys tests that a key may contain any character except white space and control characters.
 func (f *fixture) oddKeys() {
 	f.Run("each", func(t *testing.T) {
 		g := *f
@@ -171,7 +171,7 @@ func (f *fixture) oddKeys() {
 				t.Errorf("a scan by %q finds %q", k, found)
 			}
 			if !g.swap(key, fields("key", k), fields("key", "changed")) {
-				t.Errorf("%q does not hold what it was given", k)
+				t.Errorf("%q does not hold the stored field", k)
 			}
 			if err := g.store.Delete(t.Context(), key); err != nil {
 				t.Fatalf("Delete: %v", err)

@@ -38,7 +38,7 @@ func Run(t *testing.T, cfg Config) {
 		"put replaces":          (*fixture).putReplaces,
 		"values":                (*fixture).values,
 		"delete":                (*fixture).deletes,
-		"fields":                (*fixture).fields,
+		"fields":                (*fixture).setFields,
 		"removed fields":        (*fixture).removedFields,
 		"keys apart":            (*fixture).keysApart,
 		"time to live":          (*fixture).timeToLive,

@@ -24,7 +24,7 @@ const (
 
 // Decoder decodes one encoding in chunks (https://encoding.spec.whatwg.org/#decoder).
 type Decoder struct {
-	// Name is the name of the encoding in small letters.
+	// Name is the name of the encoding in lower case.
 	Name   string
 	single *charmap.Charmap // of an encoding of one byte, else nil
 	legacy legacyDecoder    // of the other legacy encodings, else nil
@@ -129,14 +129,14 @@ func (d *Decoder) Reset() {
 	}
 }
 
-// keep returns the first whole bytes of in, and keeps the others for the next chunk.
+// keep returns in[:whole] and stores the rest for the next chunk.
 func (d *Decoder) keep(in []byte, whole int) []byte {
 	d.left = bytes.Clone(in[whole:])
 	return in[:whole]
 }
 
-// wholeUTF8 returns the number of bytes of text that are complete characters, or wrong ones
-// that no further byte completes.
+// wholeUTF8 returns the number of bytes of text that are complete characters, or invalid
+// sequences that no further byte can complete.
 func wholeUTF8(text []byte) int {
 	for back := 1; back <= min(utf8.UTFMax-1, len(text)); back++ {
 		if at := len(text) - back; utf8.RuneStart(text[at]) {
@@ -182,8 +182,8 @@ func isLead(unit uint16) bool { return 0xd800 <= unit && unit < 0xdc00 }
 const firstC1, lastC1 = 0x80, 0x9f
 
 // bytewise is the single-byte decoder (https://encoding.spec.whatwg.org/#single-byte-decoder).
-// The indexes of the standard map bytes of C1 that have no other character to themselves,
-// which the tables of x/text do not.
+// The indexes of the standard map a C1 byte without another character to the control character of
+// the same number. The tables of x/text do not.
 func (d *Decoder) bytewise(in []byte) (text string, valid bool) {
 	var b strings.Builder
 	b.Grow(len(in))
