@@ -247,3 +247,23 @@ func TestSchemaSaysTheSameLimits(t *testing.T) {
 		t.Errorf("difference (-want +got):\n%s", diff)
 	}
 }
+
+// TestFaultsAreBounded: a manifest with very many faults names some of them, and a very large one is
+// refused by its length.
+func TestFaultsAreBounded(t *testing.T) {
+	t.Parallel()
+	parse := func(n int) *api.Error {
+		_, err := manifest.Parse([]byte(`{"capabilities":{"secrets":[` + strings.TrimSuffix(strings.Repeat("0,", n), ",") + `]}}`))
+		var coded *api.Error
+		if !errors.As(err, &coded) || coded.Code != api.CodeValidationManifest {
+			t.Fatalf("a manifest with %d faults: got error %v, want %s", n, err, api.CodeValidationManifest)
+		}
+		return coded
+	}
+	if got := len(parse(100_000).Fields); got == 0 || got > 200 {
+		t.Errorf("100,000 faults: got %d fields, want some", got)
+	}
+	if got := parse(200_000).Message; !strings.Contains(got, "the limit is 256 KiB") {
+		t.Errorf("a manifest of 400 KB: got %q, want the limit", got)
+	}
+}

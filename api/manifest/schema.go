@@ -105,12 +105,18 @@ func (d kindOf) describe(f api.FieldError) string {
 	return text
 }
 
+// maxFaults is the number of failures after which leaves stops.
+const maxFaults = 100
+
 // leaves returns the innermost failures below e, each with the path of its field: an outer
 // one, such as "allOf failed", says nothing that its causes do not.
 func leaves(e *jsonschema.ValidationError, prefix string, p *message.Printer, fields []api.FieldError) []api.FieldError {
 	names, badName := e.ErrorKind.(*kind.PropertyNames)
 	if len(e.Causes) > 0 && !badName {
 		for _, cause := range e.Causes {
+			if len(fields) >= maxFaults {
+				break
+			}
 			fields = leaves(cause, prefix, p, fields)
 		}
 		return fields
@@ -121,7 +127,7 @@ func leaves(e *jsonschema.ValidationError, prefix string, p *message.Printer, fi
 	}
 	switch k := e.ErrorKind.(type) {
 	case *kind.AdditionalProperties:
-		for _, name := range k.Properties {
+		for _, name := range k.Properties[:min(len(k.Properties), maxFaults)] {
 			fields = append(fields, api.FieldError{Path: join(at, name), Message: "is not a known field"})
 		}
 	case *kind.Required:

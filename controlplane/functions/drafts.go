@@ -8,12 +8,14 @@ import (
 	"maps"
 	"mime"
 	"net/http"
+	"reflect"
 	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/bundle"
+	"github.com/codesous/sous/api/jsonsize"
 	"github.com/codesous/sous/controlplane/access"
 	"github.com/codesous/sous/controlplane/rest"
 )
@@ -33,10 +35,16 @@ type draftBody struct {
 // draftFiles maps paths to contents, which are base64 in JSON.
 type draftFiles map[string][]byte
 
+// maxDraftEntries bounds the entries of the map of a draft's files, in bytes without their contents.
+const maxDraftEntries = 1 << 20
+
 // UnmarshalJSON decodes the contents. Its error names the file that is not base64,
 // unlike that of encoding/json: with several such files, the first by name.
 func (f *draftFiles) UnmarshalJSON(raw []byte) error {
 	var encoded map[string]string
+	if !jsonsize.Fits(raw, reflect.TypeOf(encoded), maxDraftEntries) {
+		return api.Errorf(api.CodeBodyLimit, "files: are too many")
+	}
 	if err := json.Unmarshal(raw, &encoded); err != nil {
 		return err
 	}

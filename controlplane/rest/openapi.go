@@ -13,6 +13,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/jsonsize"
 	"github.com/codesous/sous/controlplane/access"
 )
 
@@ -38,9 +39,18 @@ func newAPI(r chi.Router, version string) huma.API {
 	return humachi.New(r, config)
 }
 
+// maxDecoded bounds the decoded form of a body, in bytes: 100,000 numbers.
+const maxDecoded = 4 << 20
+
 // decodeJSON is json.Unmarshal with an error for numbers that does not mention Go
 // types: the schema admits 1e3 as an integer, and any number of digits.
+//
+// The decoded form is bounded: huma decodes a body without a type first, and reports each value that
+// the schema does not admit.
 func decodeJSON(data []byte, v any) error {
+	if !jsonsize.Fits(data, reflect.TypeOf(v), maxDecoded) {
+		return errors.New("it has more values than a request may have")
+	}
 	err := json.Unmarshal(data, v)
 	var mismatch *json.UnmarshalTypeError
 	if errors.As(err, &mismatch) {

@@ -81,6 +81,9 @@ func (p *Problem) ContentType(string) string { return ContentTypeProblem }
 // one.
 const defaultRetryAfter = time.Second
 
+// maxProblemFields bounds the fields that a problem names: a body of 1 MiB can have 100,000 faults.
+const maxProblemFields = 100
+
 // newProblem returns the problem that the caller sees of err:
 //
 //	*api.Error (also wrapped)      its code, message, fields, items, quota, RetryAfter
@@ -101,7 +104,7 @@ func newProblem(err error, requestID string) *Problem {
 	}
 	// The refused value may be an API key in the wrong place, or the name of a field.
 	message := api.WithoutKeys(coded.Message)
-	fields := slices.Clone(coded.Fields)
+	fields := slices.Clone(coded.Fields[:min(len(coded.Fields), maxProblemFields)])
 	for i, field := range fields {
 		fields[i].Path, fields[i].Message = api.WithoutKeys(field.Path), api.WithoutKeys(field.Message)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/jsonsize"
 )
 
 // Decoder decodes the JSON bodies of Handle routes strictly: one value, in UTF-8,
@@ -53,6 +54,9 @@ func (d Decoder[T]) DecodeInto(body []byte, v *T) error {
 	if !utf8.Valid(body) {
 		return api.Errorf(api.CodeValidationJSON, "the body is not UTF-8")
 	}
+	if !jsonsize.Fits(body, reflect.TypeFor[T](), jsonsize.Elements) {
+		return api.Errorf(api.CodeBodyLimit, "the body has more elements than a request may have")
+	}
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(v); err != nil {
@@ -72,12 +76,36 @@ func (d Decoder[T]) explain(body []byte, err error) error {
 	if errors.As(err, &coded) {
 		return coded // of a field's own UnmarshalJSON
 	}
-	var document any
-	if json.Unmarshal(body, &document) != nil {
+	if fault := api.JSONFault(body); fault != "" {
 		if len(bytes.TrimSpace(body)) == 0 {
 			return api.Errorf(api.CodeValidationJSON, "a JSON body is required")
 		}
-		return api.Errorf(api.CodeValidationJSON, "the body is not JSON: %s", api.JSONFault(body))
+		return api.Errorf(api.CodeValidationJSON, "the body is not JSON: %s", fault)
+	}
+	if len(body) <= maxExplained {
+		if violations := d.violations(body); violations != nil {
+			return violations
+		}
+	}
+	// The schema admits the body, or the body is large: report the error of encoding/json.
+	var mismatch *json.UnmarshalTypeError
+	if errors.As(err, &mismatch) {
+		field := api.FieldError{Path: mismatch.Field, Message: "must be " + typeInWords(mismatch.Type)}
+		return api.Errorf(api.CodeInvalid, "%s", strings.TrimPrefix(field.Path+": "+field.Message, ": ")).WithFields(field)
+	}
+	return api.Errorf(api.CodeInvalid, "%s", strings.TrimPrefix(err.Error(), "json: "))
+}
+
+// maxExplained is the length of the largest body, in bytes, that explain compares with the schema.
+// The comparison takes many times the memory of the body.
+const maxExplained = 64 << 10
+
+// violations returns the CodeInvalid of the fields of a body, which is JSON, that the schema does not
+// admit; nil for none.
+func (d Decoder[T]) violations(body []byte) error {
+	var document any
+	if err := json.Unmarshal(body, &document); err != nil {
+		return nil //nolint:nilerr // a number that no float holds: encoding/json has reported it
 	}
 	if fields := d.unknown(document); len(fields) > 0 {
 		return api.Errorf(api.CodeInvalid, "%s: %s", fields[0].Path, fields[0].Message).WithFields(fields...)
@@ -87,13 +115,7 @@ func (d Decoder[T]) explain(body []byte, err error) error {
 	if len(found.Errors) > 0 {
 		return humaError(http.StatusUnprocessableEntity, "", found.Errors)
 	}
-	// The schema admits the body: report the error of encoding/json.
-	var mismatch *json.UnmarshalTypeError
-	if errors.As(err, &mismatch) {
-		field := api.FieldError{Path: mismatch.Field, Message: "must be " + typeInWords(mismatch.Type)}
-		return api.Errorf(api.CodeInvalid, "%s", strings.TrimPrefix(field.Path+": "+field.Message, ": ")).WithFields(field)
-	}
-	return api.Errorf(api.CodeInvalid, "%s", strings.TrimPrefix(err.Error(), "json: "))
+	return nil
 }
 
 // typeInWords returns the JSON type that encoding/json decodes to t, with its article.

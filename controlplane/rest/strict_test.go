@@ -2,6 +2,8 @@ package rest
 
 import (
 	"errors"
+	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/codesous/sous/api"
@@ -38,5 +40,56 @@ func TestDecodeExplainsItsRefusals(t *testing.T) {
 	}
 	if got, err := NewDecoder[body]().Decode([]byte(`{}`)); err != nil || got != (body{}) {
 		t.Errorf("Decode({}) = %+v, %v, want the zero body", got, err)
+	}
+}
+
+// TestDecodeStopsAtItsBounds: bodies of many tiny elements are refused without being decoded, and the
+// refusal of a large body compares nothing with the schema.
+func TestDecodeStopsAtItsBounds(t *testing.T) {
+	t.Parallel()
+	type body struct {
+		Jobs []api.NewJob `json:"jobs"`
+	}
+	many := func(n int, element string) string {
+		return `{"jobs":[` + strings.TrimSuffix(strings.Repeat(element+",", n), ",") + `]}`
+	}
+	decoder := NewDecoder[body]()
+	for name, tc := range map[string]struct {
+		raw  string
+		code api.Code
+	}{
+		"objects":                {many(2_500_000, "{}"), api.CodeBodyLimit},
+		"nulls":                  {many(1_500_000, "null"), api.CodeBodyLimit},
+		"lists":                  {many(2_500_000, "[]"), api.CodeBodyLimit},
+		"lists that are no jobs": {many(20_000, "[]      "), api.CodeInvalid},
+		"unknown fields":         {`{` + strings.Repeat(`"x":0,`, 200_000) + `"x":0}`, api.CodeInvalid},
+	} {
+		raw := []byte(tc.raw)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := decoder.Decode(raw)
+		runtime.ReadMemStats(&after)
+		// Other tests allocate beside it: without the bounds it is a thousand MiB.
+		if used := after.TotalAlloc - before.TotalAlloc; api.ErrorCode(err) != tc.code || used > 200<<20 {
+			t.Errorf("%s: got error %v and %d MiB, want %s and at most 200", name, err, used>>20, tc.code)
+		}
+		var coded *api.Error
+		if errors.As(err, &coded) && len(coded.Fields) > maxProblemFields {
+			t.Errorf("%s: got %d fields, want at most %d", name, len(coded.Fields), maxProblemFields)
+		}
+	}
+}
+
+// TestProblemsAreBounded: a problem names some of very many faults.
+func TestProblemsAreBounded(t *testing.T) {
+	t.Parallel()
+	fields := make([]api.FieldError, 100_000)
+	p := newProblem(api.Errorf(api.CodeInvalid, "wrong").WithFields(fields...), "req_1")
+	if len(p.Errors) != maxProblemFields {
+		t.Errorf("got %d fields, want %d", len(p.Errors), maxProblemFields)
+	}
+	var v any
+	if err := decodeJSON([]byte(`{"roles":[`+strings.Repeat("0,", 500_000)+`0]}`), &v); err == nil {
+		t.Error("500,000 numbers in a body: got no error, want one")
 	}
 }

@@ -38,12 +38,14 @@ import (
 	"maps"
 	"net"
 	"net/netip"
+	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/google/uuid"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/jsonsize"
 	"github.com/codesous/sous/invoker/sandbox"
 	"github.com/codesous/sous/invoker/sandbox/wire"
 	"github.com/codesous/sous/invoker/sandbox/wire/network"
@@ -141,8 +143,15 @@ func handle[A, R any](
 // free is the permit of a call that needs no capability.
 func free[A any](*Scope, A) string { return "" }
 
+// maxDecoded bounds the decoded form of the arguments of a call, in bytes: the server decodes them
+// outside of the limits of the sandbox.
+const maxDecoded = 1 << 20
+
 // decodeStrict decodes one JSON object all of whose members are known.
 func decodeStrict(raw []byte, into any) error {
+	if !jsonsize.Fits(raw, reflect.TypeOf(into), maxDecoded) {
+		return errors.New("more elements than a call may have")
+	}
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(into); err != nil {

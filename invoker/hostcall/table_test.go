@@ -212,3 +212,17 @@ func TestStorageStatuses(t *testing.T) {
 		t.Errorf("the activation's end: %v", err)
 	}
 }
+
+// TestArgumentsAreBounded: arguments whose decoded form is large are refused before they are decoded.
+func TestArgumentsAreBounded(t *testing.T) {
+	t.Parallel()
+	steps := strings.TrimSuffix(strings.Repeat("{},", 340_000), ",")
+	var args enqueueArgs
+	err := decodeStrict([]byte(`{"queue":"q","options":{"chain":{"steps":[`+steps+`]}}}`), &args)
+	if err == nil || !strings.Contains(err.Error(), "more elements") {
+		t.Errorf("a chain of 340,000 steps: got error %v, want one", err)
+	}
+	if got := len(args.queues()); got > 1 {
+		t.Errorf("got %d queues, want no steps", got)
+	}
+}

@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"reflect"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/jsonsize"
 	"github.com/codesous/sous/api/schema"
 )
 
@@ -20,6 +22,9 @@ func Decode(body []byte, v any) error {
 	}
 	if text := bytes.TrimSpace(body); len(text) == 0 || text[0] != '{' {
 		return api.Errorf(api.CodeDocumentInvalid, "the body must be a JSON object")
+	}
+	if !jsonsize.Fits(body, reflect.TypeOf(v), jsonsize.Elements) {
+		return api.Errorf(api.CodeDocumentInvalid, "the body has more elements than a request may have")
 	}
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.DisallowUnknownFields()
