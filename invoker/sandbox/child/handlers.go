@@ -19,10 +19,12 @@ import (
 //	export default { fetch(request, env, ctx), scheduled(event, env, ctx), queue(batch, env, ctx) }
 //
 // scheduled is called for ticks of schedules, queue for jobs, and fetch for everything else.
-// An asynchronous invocation is a job; without queue it calls fetch.
+// An asynchronous invocation is a job; without queue it calls fetch. An http.Server is such an
+// object, too: its listeners of the event request are then fetch.
 type handlers struct {
 	object *goja.Object
 	byName map[string]goja.Callable
+	serves bool // fetch is that of an http.Server
 }
 
 // handlersOf returns the handlers of an exported value that is no function. Errors: the value
@@ -38,6 +40,9 @@ func (r *realm) handlersOf(exported goja.Value) (*handlers, error) {
 			if f, ok := goja.AssertFunction(obj.Get(name)); ok {
 				h.byName[name] = f
 			}
+		}
+		if h.byName[api.HandlerFetch] == nil && r.isServer(obj) {
+			h.byName[api.HandlerFetch], h.serves = r.serverHandler(), true
 		}
 	})
 	if err == nil && len(h.byName) == 0 {
@@ -86,11 +91,13 @@ func (h *handlers) call(a *activation, event []byte) (goja.Value, error) {
 	r := a.realm
 	var input, env, ctx goja.Value
 	err := r.try(func() {
-		switch name {
-		case api.HandlerScheduled:
+		switch {
+		case name == api.HandlerScheduled:
 			input = r.scheduledEvent(a, trigger, event)
-		case api.HandlerQueue:
+		case name == api.HandlerQueue:
 			input = r.messageBatch(a, event)
+		case h.serves:
+			input = r.exchangeOf(a, event)
 		default:
 			input = r.requestOf(a, event)
 		}

@@ -26,7 +26,8 @@ type httpEvent struct {
 	Base64         bool              `json:"isBase64Encoded"`
 	RequestContext struct {
 		HTTP struct {
-			Method string `json:"method"`
+			Method   string `json:"method"`
+			SourceIP string `json:"sourceIp"`
 		} `json:"http"`
 	} `json:"requestContext"`
 }
@@ -47,28 +48,41 @@ const localOrigin = "http://localhost"
 //	{"name": "Ada"}                             POST http://localhost/ with that body
 func (r *realm) requestOf(a *activation, event []byte) goja.Value {
 	a.fetches = true
-	var e httpEvent
-	// Another event may have any form: what does not fit is no HTTP event.
-	err := json.Unmarshal(event, &e)
+	e, ok := parsedHTTPEvent(event)
 	q := &request{body: &body{null: true}, headers: &headers{}, redirect: "manual", caller: a, method: e.RequestContext.HTTP.Method}
-	if err != nil || e.Version != "2.0" || q.method == "" {
+	if !ok {
 		q.method, q.url = http.MethodPost, localOrigin+"/"
 		q.body = &body{data: event}
 		q.headers.list = [][2]string{{"content-type", "application/json"}}
 		return requestClass().instance(r, q)
 	}
-	for name, value := range e.Headers {
-		q.headers.list = append(q.headers.list, [2]string{strings.ToLower(name), value})
-	}
-	if len(e.Cookies) > 0 {
-		q.headers.list = append(q.headers.list, [2]string{"cookie", strings.Join(e.Cookies, "; ")})
-	}
-	slices.SortFunc(q.headers.list, func(a, b [2]string) int { return strings.Compare(a[0], b[0]) })
+	q.headers.list = e.headerList()
 	q.url = e.url()
 	if data := e.body(r); len(data) > 0 && q.method != http.MethodGet && q.method != http.MethodHead {
 		q.body = &body{data: data}
 	}
 	return requestClass().instance(r, q)
+}
+
+// parsedHTTPEvent decodes the event of an HTTP endpoint. ok is false for another one, which
+// may have any form.
+func parsedHTTPEvent(event []byte) (e httpEvent, ok bool) {
+	err := json.Unmarshal(event, &e)
+	return e, err == nil && e.Version == "2.0" && e.RequestContext.HTTP.Method != ""
+}
+
+// headerList returns the headers with their names in lower case, sorted, and the cookies as
+// one of them.
+func (e *httpEvent) headerList() [][2]string {
+	var list [][2]string
+	for name, value := range e.Headers {
+		list = append(list, [2]string{strings.ToLower(name), value})
+	}
+	if len(e.Cookies) > 0 {
+		list = append(list, [2]string{"cookie", strings.Join(e.Cookies, "; ")})
+	}
+	slices.SortFunc(list, func(a, b [2]string) int { return strings.Compare(a[0], b[0]) })
+	return list
 }
 
 // url returns the URL of the request, in its normal form.

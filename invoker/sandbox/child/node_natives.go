@@ -25,6 +25,8 @@ func (r *realm) nodeNatives(module string) goja.Value {
 		rows = []row{{"now", function("now", 0, elapsedTime)}}
 	case "internal/performance":
 		rows = performanceRows()
+	case serverModule:
+		rows = serverRows()
 	case "internal/timeline":
 		rows = timelineRows()
 	case "internal/signals":

@@ -1,2 +1,3 @@
-const { request, get, Agent, globalAgent } = require("internal/http").client("https", "https:");
-module.exports = { request, get, Agent, globalAgent };
+const { client } = require("internal/httpclient");
+const { TLSServer } = require("internal/httpserver");
+module.exports = { ...client("https", "https:"), Server: TLSServer, createServer: (options, listener) => new TLSServer(options, listener) };

@@ -1,5 +1,10 @@
 const { unsupportedError } = require("internal/errors");
 
+const eventLoopUtilization = () => ({ idle: 0, active: 0, utilization: 0 }), timerify = (f) => f;
+// The global object has them in Node, too; here it has them once a script imports this module.
+const own = require("internal/performance").performance;
+for (const [name, value] of Object.entries({ eventLoopUtilization, timerify })) Object.defineProperty(own, name, { value, writable: true, configurable: true });
+
 module.exports = {
   get performance() { return performance; },
   get PerformanceEntry() { return PerformanceEntry; }, get PerformanceMark() { return PerformanceMark; }, get PerformanceMeasure() { return PerformanceMeasure; },
@@ -11,5 +16,5 @@ module.exports = {
     disconnect() {}
     takeRecords() { return []; }
   },
-  timerify: (f) => f, eventLoopUtilization: () => ({ idle: 0, active: 0, utilization: 0 }),
+  timerify, eventLoopUtilization,
 };

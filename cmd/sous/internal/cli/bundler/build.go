@@ -71,7 +71,7 @@ func (b *build) resolve(p esbuild.PluginBuild, args esbuild.OnResolveArgs) esbui
 	path := args.Path
 	switch {
 	case strings.HasPrefix(path, "./"), strings.HasPrefix(path, "../"), path == ".", path == "..":
-		return esbuild.OnResolveResult{}
+		return esbuild.OnResolveResult{Path: b.restored(args)}
 	case strings.HasPrefix(path, "http://"), strings.HasPrefix(path, "https://"), strings.HasPrefix(path, "//"):
 		b.need()
 		return esbuild.OnResolveResult{Errors: []esbuild.Message{{
@@ -161,6 +161,31 @@ func (b *build) preferMain(p esbuild.PluginBuild, args esbuild.OnResolveArgs) es
 	}
 	b.required[found.Path] = main.Path
 	return esbuild.OnResolveResult{Path: main.Path}
+}
+
+// restored returns the path of a module that the map "browser" of its package leaves out, "" for
+// another one: if the importer asks whether it runs in Node.js, the sandbox says so, and the
+// importer then calls what the module exports. iconv-lite 0.4 is such a package, through which
+// express 4 and koa read text.
+func (b *build) restored(args esbuild.OnResolveArgs) string {
+	if args.Namespace != "file" || !inPackages(args.Importer) {
+		return ""
+	}
+	b.mu.Lock()
+	m := b.manifests.around(args.ResolveDir)
+	b.mu.Unlock()
+	if m == nil {
+		return ""
+	}
+	path, ok := m.leavesOut(filepath.Join(args.ResolveDir, filepath.FromSlash(args.Path)))
+	if !ok {
+		return ""
+	}
+	importer, err := os.ReadFile(args.Importer)
+	if err != nil || !bytes.Contains(importer, []byte("process.versions")) {
+		return ""
+	}
+	return path
 }
 
 func (b *build) need() {

@@ -160,6 +160,13 @@ func TestBundled(t *testing.T) {
 			"node_modules/a/e.js":         `export default "module";`,
 			"node_modules/b/index.js":     `module.exports = require("a");`,
 		}, `"index"`},
+		"the browser map leaves out what Node.js needs": {map[string]string{
+			"function.js":                   `import a from "a"; export default a;`,
+			"node_modules/a/package.json":   `{"main": "lib/m.js", "browser": {"./lib/streams": false, "./lib/plain.js": false}}`,
+			"node_modules/a/lib/m.js":       `const process = { versions: { node: "22" } }; module.exports = process.versions.node ? require("./streams")() : "none";`,
+			"node_modules/a/lib/streams.js": `const plain = require("./plain"); module.exports = () => "streams " + JSON.stringify(plain);`,
+			"node_modules/a/lib/plain.js":   `module.exports = 1;`,
+		}, `"streams {}"`},
 		"the browser map leads to a document": {map[string]string{
 			"function.js":                   `import f from "a"; export default f;`,
 			"node_modules/a/package.json":   `{"module": "index.js", "browser": {"./xml": "./xml.browser"}}`,

@@ -76,6 +76,33 @@ func (m *manifest) replaces(path string) bool {
 	return ok
 }
 
+// leavesOut returns the file that an import of path, with or without an extension, means, and
+// reports whether the "browser" map of m replaces it by nothing.
+func (m *manifest) leavesOut(path string) (file string, ok bool) {
+	var browser map[string]any
+	if json.Unmarshal(m.Browser, &browser) != nil {
+		return "", false
+	}
+	for _, suffix := range []string{"", ".js", "/index.js"} {
+		file := path + filepath.FromSlash(suffix)
+		rel, err := filepath.Rel(m.dir, file)
+		if err != nil {
+			return "", false
+		}
+		if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		rel = "./" + filepath.ToSlash(rel)
+		for _, name := range []string{rel, strings.TrimSuffix(rel, ".js")} {
+			if v, found := browser[name]; found {
+				return file, v == false
+			}
+		}
+		return "", false
+	}
+	return "", false
+}
+
 // isModule reports whether the file at path is the package's "module", and the package has
 // a main beside it.
 func (m *manifest) isModule(path string) bool {

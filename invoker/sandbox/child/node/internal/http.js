@@ -1,6 +1,7 @@
-// The client of node:http, over fetch: a request is sent when it ends, and a response is
-// whole when it comes.
-const { coded, invalidType, unsupportedError, AbortError } = require("internal/errors");
+// The messages of node:http, which its client and its server share. They have no connection
+// under them: what is written goes to a sink of the platform, or as text of the protocol to a
+// socket that a script has assigned.
+const { coded, invalidType, checkString } = require("internal/errors");
 const { Buffer } = require("internal/bytes");
 const { Readable, Writable } = require("stream");
 const EventEmitter = require("events");
@@ -12,257 +13,316 @@ const STATUS_CODES = { 100: "Continue", 101: "Switching Protocols", 102: "Proces
 function validateHeaderName(name, label = "Header name") {
   if (typeof name !== "string" || !/^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/.test(name)) throw coded(TypeError, "ERR_INVALID_HTTP_TOKEN", `${label} must be a valid HTTP token ["${name}"]`);
 }
+
+// unprintable reports whether a value has a character that a header cannot carry. One of a
+// line break would begin another header.
+const unprintable = (value) => /[^\t\x20-\x7e\x80-\xff]/.test(value);
+
 function validateHeaderValue(name, value) {
-  if (value === undefined) throw coded(TypeError, "ERR_HTTP_INVALID_HEADER_VALUE", `Invalid value "${value}" for header "${name}"`);
-  if (/[^\t\x20-\x7e\x80-\xff]/.test(String(value))) throw coded(TypeError, "ERR_INVALID_CHAR", `Invalid character in header content ["${name}"]`);
-}
-
-class Agent extends EventEmitter {
-  constructor(options = {}) {
-    super();
-    this.options = { ...options };
-    this.keepAlive = !!options.keepAlive;
-    this.maxSockets = options.maxSockets || Infinity;
-    this.maxFreeSockets = options.maxFreeSockets || 256;
-    this.defaultPort = 80;
-    this.protocol = "http:";
-    this.sockets = {};
-    this.freeSockets = {};
-    this.requests = {};
+  for (const v of Array.isArray(value) ? value : [value]) {
+    if (v === undefined) throw coded(TypeError, "ERR_HTTP_INVALID_HEADER_VALUE", `Invalid value "${v}" for header "${name}"`);
+    if (unprintable(v)) throw coded(TypeError, "ERR_INVALID_CHAR", `Invalid character in header content ["${name}"]`);
   }
-  destroy() {}
-  getName(o = {}) { return `${o.host || "localhost"}:${o.port || ""}:${o.localAddress || ""}`; }
 }
 
-// A socket that has no bytes: what requests and responses tell of their connection.
-function connection(encrypted) {
-  const s = new EventEmitter();
-  return Object.assign(s, { encrypted, authorized: encrypted, remoteAddress: undefined, destroyed: false, writable: true, readable: true, setTimeout: () => s, setNoDelay: () => s, setKeepAlive: () => s, ref: () => s, unref: () => s, destroy: () => s, end: () => s });
-}
-
-class IncomingMessage extends Readable {
-  constructor(socket) {
+// Connection is the socket of a message. It has no bytes.
+class Connection extends EventEmitter {
+  constructor(properties) {
     super();
-    this.socket = this.connection = socket || connection(false);
-    this.httpVersion = "1.1";
-    this.httpVersionMajor = this.httpVersionMinor = 1;
-    this.complete = false;
-    this.aborted = false;
-    this.headers = {};
-    this.rawHeaders = [];
-    this.trailers = {};
-    this.rawTrailers = [];
-    this.statusCode = null;
-    this.statusMessage = null;
-    this.method = null;
-    this.url = "";
-  }
-  get headersDistinct() {
-    const out = Object.create(null);
-    for (let i = 0; i < this.rawHeaders.length; i += 2) (out[this.rawHeaders[i].toLowerCase()] ||= []).push(this.rawHeaders[i + 1]);
-    return out;
+    Object.assign(this, { encrypted: false, authorized: false, remoteAddress: undefined, destroyed: false, connecting: false, readable: true, writable: true, bytesRead: 0, bytesWritten: 0 }, properties);
   }
   setTimeout() { return this; }
-  _read() {}
+  setNoDelay() { return this; }
+  setKeepAlive() { return this; }
+  ref() { return this; }
+  unref() { return this; }
+  cork() {}
+  uncork() {}
+  pause() { return this; }
+  resume() { return this; }
+  address() { return {}; }
+  destroy() { return this; }
+  destroySoon() { this.destroy(); }
+  end() { return this; }
 }
 
-class OutgoingMessage extends Writable {
-  #headers = new Map();
-  constructor(options) {
-    super(options);
-    this.headersSent = false;
-    this.sendDate = false;
-    this.finished = false;
-  }
-  setHeader(name, value) {
-    if (this.headersSent) throw coded(Error, "ERR_HTTP_HEADERS_SENT", "Cannot set headers after they are sent to the client");
-    validateHeaderName(name);
-    for (const v of [].concat(value)) validateHeaderValue(name, v);
-    this.#headers.set(name.toLowerCase(), [name, value]);
-    return this;
-  }
-  appendHeader(name, value) {
-    const before = this.getHeader(name);
-    return this.setHeader(name, before === undefined ? value : [].concat(before, value));
-  }
-  setHeaders(headers) {
-    for (const [k, v] of headers) this.setHeader(k, v);
-    return this;
-  }
-  getHeader(name) { const h = this.#headers.get(String(name).toLowerCase()); return h && h[1]; }
-  getHeaders() { const out = Object.create(null); for (const [k, [, v]] of this.#headers) out[k] = v; return out; }
-  getHeaderNames() { return [...this.#headers.keys()]; }
-  getRawHeaderNames() { return [...this.#headers.values()].map(([name]) => name); }
-  hasHeader(name) { return this.#headers.has(String(name).toLowerCase()); }
-  removeHeader(name) { this.#headers.delete(String(name).toLowerCase()); }
-  flushHeaders() {}
-  addTrailers() { throw unsupportedError("http", "addTrailers"); }
-  setTimeout() { return this; }
+// IncomingMessage is a function, as in Node: libraries call it without new.
+function IncomingMessage(socket) {
+  if (!(this instanceof IncomingMessage)) return new IncomingMessage(socket);
+  Readable.call(this);
+  this.socket = socket || new Connection();
+  this.httpVersion = this.httpVersionMajor = this.httpVersionMinor = null;
+  this.complete = false;
+  this.aborted = false;
+  this.headers = {};
+  this.rawHeaders = [];
+  this.trailers = {};
+  this.rawTrailers = [];
+  this.upgrade = false;
+  this.url = "";
+  this.method = null;
+  this.statusCode = null;
+  this.statusMessage = null;
 }
-
-class ClientRequest extends OutgoingMessage {
-  #parts = [];
-  #controller = new AbortController();
-  #timer;
-  constructor(input, options, done) {
-    super({ autoDestroy: false });
-    if (typeof input === "string") input = new URL(input);
-    if (input instanceof URL) {
-      const { urlToHttpOptions } = require("url");
-      if (typeof options === "function") [options, done] = [{}, options];
-      options = { ...urlToHttpOptions(input), ...options };
-    } else {
-      [options, done] = [{ ...input }, options];
-    }
-    const agent = options.agent || undefined;
-    this.protocol = options.protocol || options.defaultProtocol || (agent && agent.protocol) || "http:";
-    const expected = options.defaultProtocol;
-    if (expected && this.protocol !== expected && !(agent && agent.protocol === this.protocol)) {
-      throw coded(TypeError, "ERR_INVALID_PROTOCOL", `Protocol "${this.protocol}" not supported. Expected "${expected}"`);
-    }
-    if (options.socketPath) throw unsupportedError("http", "socketPath");
-    this.agent = agent;
-    this.method = (options.method || "GET").toUpperCase();
-    validateHeaderName(this.method, "Method");
-    this.path = options.path || "/";
-    if (/[^\x21-\xff]/.test(this.path)) throw coded(TypeError, "ERR_UNESCAPED_CHARACTERS", "Request path contains unescaped characters");
-    this.host = options.hostname || options.host || "localhost";
-    const secure = this.protocol === "https:";
-    const port = options.port || options.defaultPort || (secure ? 443 : 80);
-    const name = this.host.includes(":") && !this.host.startsWith("[") ? `[${this.host}]` : this.host;
-    this.target = `${this.protocol}//${name}${Number(port) === (secure ? 443 : 80) ? "" : `:${port}`}${this.path}`;
-    if (Array.isArray(options.headers)) {
-      const pairs = Array.isArray(options.headers[0]) ? options.headers : options.headers.reduce((out, v, i, all) => (i % 2 ? out : [...out, [v, all[i + 1]]]), []);
-      for (const [k, v] of pairs) this.appendHeader(k, v);
-    } else {
-      for (const k of Object.keys(options.headers || {})) if (options.headers[k] !== undefined) this.setHeader(k, options.headers[k]);
-    }
-    if (options.auth && !this.hasHeader("authorization")) this.setHeader("Authorization", `Basic ${Buffer.from(options.auth).toString("base64")}`);
-    this.socket = this.connection = connection(secure);
-    this.reusedSocket = false;
-    this.maxHeadersCount = null;
-    this.aborted = false;
-    this.res = null;
-    if (options.timeout) this.setTimeout(options.timeout);
-    if (options.signal) {
-      const abort = () => this.destroy(new AbortError(undefined, { cause: options.signal.reason }));
-      if (options.signal.aborted) nextTick(abort);
-      else options.signal.addEventListener("abort", abort, { once: true });
-    }
-    if (done) this.once("response", done);
-    nextTick(() => { if (!this.destroyed) this.emit("socket", this.socket); });
-  }
-  setNoDelay() {}
-  setSocketKeepAlive() {}
+inherit(IncomingMessage, Readable, {
   setTimeout(ms, done) {
-    if (done) this.once("timeout", done);
-    clearTimeout(this.#timer);
-    if (ms > 0) this.#timer = setTimeout(() => { this.socket.emit("timeout"); this.emit("timeout"); }, ms);
+    if (done) this.on("timeout", done);
+    this.socket.setTimeout(ms);
     return this;
-  }
-  abort() {
-    if (this.aborted) return;
-    this.aborted = true;
-    nextTick(() => this.emit("abort"));
-    this.destroy();
-  }
-  _write(chunk, encoding, done) {
-    this.#parts.push(typeof chunk === "string" ? Buffer.from(chunk, encoding) : chunk);
-    done();
-  }
+  },
+  _read() {},
+  // _destroy emits an error only to listeners: a request that is cut off is no failure of the
+  // script.
   _destroy(error, done) {
-    clearTimeout(this.#timer);
-    this.#controller.abort();
-    if (this.res && !this.res.complete) this.res.destroy(error);
-    if (!error && !this.res) error = coded(Error, "ECONNRESET", "socket hang up");
-    done(error);
-  }
+    if (!this.readableEnded || !this.complete) {
+      this.aborted = true;
+      this.emit("aborted");
+    }
+    done(this.listenerCount("error") > 0 ? error : null);
+  },
+  get connection() { return this.socket; },
+  set connection(socket) { this.socket = socket; },
+  get headersDistinct() { return distinct(this.rawHeaders); },
+  get trailersDistinct() { return distinct(this.rawTrailers); },
+});
+
+// version is that of a message of the platform.
+const version = { httpVersion: "1.1", httpVersionMajor: 1, httpVersionMinor: 1 };
+
+function distinct(raw) {
+  const out = Object.create(null);
+  for (let i = 0; i < raw.length; i += 2) (out[raw[i].toLowerCase()] ||= []).push(raw[i + 1]);
+  return out;
+}
+
+// inherit makes a function the subclass of another, with the members of an object.
+function inherit(Child, Parent, members) {
+  Object.setPrototypeOf(Child.prototype, Parent.prototype);
+  Object.setPrototypeOf(Child, Parent);
+  const own = Object.getOwnPropertyDescriptors(members);
+  for (const name of Reflect.ownKeys(own)) Object.defineProperty(Child.prototype, name, own[name]);
+}
+
+const fields = Symbol("fields"); // of a message: by lower-case names, [name, value]
+const sink = Symbol("sink"); // the platform's end of a message
+const waiting = Symbol("waiting"); // what is sent once there is a socket
+
+function OutgoingMessage(options) {
+  Writable.call(this, { autoDestroy: false, highWaterMark: options && options.highWaterMark });
+  this[fields] = new Map();
+  this[sink] = this[waiting] = null;
+  this._header = null;
+  this._contentLength = null;
+  this._hasBody = true;
+  this._trailer = "";
+  this._last = false;
+  this._keepAliveTimeout = 0;
+  this.socket = null;
+  this.finished = false;
+  this.sendDate = false;
+  this.chunkedEncoding = false;
+  this.shouldKeepAlive = true;
+  this.useChunkedEncodingByDefault = true;
+}
+
+const sent = (what) => coded(Error, "ERR_HTTP_HEADERS_SENT", `Cannot ${what} headers after they are sent to the client`);
+
+inherit(OutgoingMessage, Writable, {
+  get headersSent() { return !!this._header; },
+  get connection() { return this.socket; },
+  set connection(socket) { this.socket = socket; },
+
+  setHeader(name, value) {
+    if (this._header) throw sent("set");
+    validateHeaderName(name);
+    validateHeaderValue(name, value);
+    this[fields].set(name.toLowerCase(), [name, value]);
+    return this;
+  },
+  appendHeader(name, value) {
+    if (this._header) throw sent("append");
+    validateHeaderName(name);
+    validateHeaderValue(name, value);
+    const before = this[fields].get(name.toLowerCase());
+    if (before === undefined) this[fields].set(name.toLowerCase(), [name, value]);
+    else if (before.appended) before[1].push(...[].concat(value));
+    else { // the list is the script's own until here
+      before[1] = [].concat(before[1], value);
+      before.appended = true;
+    }
+    return this;
+  },
+  setHeaders(headers) {
+    if (this._header) throw sent("set");
+    if (!(headers instanceof Headers) && !(headers instanceof Map)) throw invalidType("headers", ["Headers", "Map"], headers);
+    const cookies = headers instanceof Headers ? headers.getSetCookie() : [];
+    for (const [name, value] of headers) if (cookies.length === 0 || name !== "set-cookie") this.setHeader(name, value);
+    if (cookies.length > 0) this.setHeader("set-cookie", cookies);
+    return this;
+  },
+  getHeader(name) {
+    checkString(name, "name");
+    const field = this[fields].get(name.toLowerCase());
+    return field && field[1];
+  },
+  getHeaders() {
+    const out = Object.create(null);
+    for (const [name, field] of this[fields]) out[name] = field[1];
+    return out;
+  },
+  getHeaderNames() { return [...this[fields].keys()]; },
+  getRawHeaderNames() { return Array.from(this[fields].values(), (field) => field[0]); },
+  hasHeader(name) {
+    checkString(name, "name");
+    return this[fields].has(name.toLowerCase());
+  },
+  removeHeader(name) {
+    checkString(name, "name");
+    if (this._header) throw sent("remove");
+    this[fields].delete(name.toLowerCase());
+  },
+  addTrailers(trailers) {
+    for (const [name, value] of Array.isArray(trailers) ? trailers : Object.entries(trailers)) {
+      validateHeaderName(name, "Trailer name");
+      if (unprintable(value)) throw coded(TypeError, "ERR_INVALID_CHAR", `Invalid character in trailer content ["${name}"]`);
+      this._trailer += `${name}: ${value}\r\n`;
+    }
+  },
+  flushHeaders() {
+    if (!this._header) this._implicitHeader();
+    if (this[sink]) this[sink].flush();
+  },
+  setTimeout(ms, done) {
+    if (done) this.on("timeout", done);
+    if (this.socket) this.socket.setTimeout(ms);
+    else this.once("socket", (socket) => socket.setTimeout(ms));
+    return this;
+  },
+  _implicitHeader() { throw coded(Error, "ERR_METHOD_NOT_IMPLEMENTED", "The _implicitHeader() method is not implemented"); },
+
+  write(chunk, encoding, done) {
+    if (typeof encoding === "function") [encoding, done] = [undefined, encoding];
+    if (this.writableEnded || this.destroyed) {
+      checkChunk(chunk);
+      late(this, done);
+      return false;
+    }
+    checkChunk(chunk);
+    if (!this._header) this._implicitHeader();
+    if (this._hasBody) return Writable.prototype.write.call(this, chunk, encoding, done);
+    if (done) nextTick(done);
+    return true;
+  },
+  end(chunk, encoding, done) {
+    if (typeof chunk === "function") [chunk, encoding, done] = [undefined, undefined, chunk];
+    else if (typeof encoding === "function") [encoding, done] = [undefined, encoding];
+    if (chunk) checkChunk(chunk);
+    else chunk = undefined;
+    if (chunk && this.writableEnded) {
+      late(this, done);
+      return this;
+    }
+    if (!this._header && !this.writableEnded && !this.destroyed) {
+      this._contentLength = lengthOf(chunk, encoding);
+      this._implicitHeader();
+    }
+    Writable.prototype.end.call(this, this._hasBody ? chunk : undefined, encoding, done);
+    this.finished = true;
+    return this;
+  },
+  _write(chunk, encoding, done) {
+    if (this[sink]) this[sink].write(chunk, done);
+    else onSocket(this, (socket) => {
+      sendHead(this, socket);
+      if (this.chunkedEncoding) socket.write(Buffer.concat([Buffer.from(chunk.length.toString(16) + "\r\n"), chunk, Buffer.from("\r\n")]));
+      else socket.write(chunk);
+      done();
+    });
+  },
   _final(done) {
-    this.finished = this.headersSent = true;
-    this.#send();
-    done();
-  }
-  async #send() {
-    const headers = new Headers();
-    const own = this.getHeaders();
-    for (const k of Object.keys(own)) {
-      if (["host", "connection", "content-length", "transfer-encoding", "keep-alive", "expect"].includes(k)) continue; // those of the host's own connection
-      for (const v of [].concat(own[k])) headers.append(k, String(v));
-    }
-    const body = Buffer.concat(this.#parts);
-    const bodyless = this.method === "GET" || this.method === "HEAD";
-    if (bodyless && body.length > 0) {
-      this.destroy(unsupportedError("http", `a body of a ${this.method} request`));
-      return;
-    }
-    try {
-      const answer = await fetch(this.target, { method: this.method, headers, redirect: "manual", signal: this.#controller.signal, body: bodyless || (body.length === 0 && !this.hasHeader("content-length") && this.method !== "POST" && this.method !== "PUT") ? undefined : body });
-      const data = this.method === "HEAD" ? null : Buffer.from(await answer.arrayBuffer());
-      if (!this.destroyed) this.#receive(answer, data);
-    } catch (error) {
-      if (this.destroyed) return;
-      if (!error.code) error.code = "ECONNRESET";
-      this.destroy(error);
-    }
-  }
-  #receive(answer, data) {
-    clearTimeout(this.#timer);
-    const res = (this.res = new IncomingMessage(this.socket));
-    res.req = this;
-    res.statusCode = answer.status;
-    res.statusMessage = answer.statusText || STATUS_CODES[answer.status] || "";
-    res.url = "";
-    for (const [k, v] of answer.headers) {
-      if (k === "content-encoding") continue; // the body has been decoded
-      if (k === "content-length" && answer.headers.has("content-encoding")) continue;
-      res.rawHeaders.push(k, v);
-      if (k === "set-cookie") (res.headers[k] ||= []).push(v);
-      else res.headers[k] = v;
-    }
-    if (data && data.length > 0) res.push(data);
-    res.push(null);
-    res.complete = true;
-    if (!this.emit("response", res)) res.resume();
-    finishedLater(res, this);
-  }
+    if (this[sink]) this[sink].end(done);
+    else onSocket(this, (socket) => {
+      sendHead(this, socket);
+      const last = this._hasBody && this.chunkedEncoding ? `0\r\n${this._trailer}\r\n` : "";
+      socket.write(last, "latin1", () => done());
+    });
+  },
+  // _destroy keeps the error for those who look for it, and does not emit it.
+  _destroy(error, done) {
+    done(null);
+    if (this[sink]) this[sink].destroy(error);
+    else if (this.socket && typeof this.socket.destroy === "function") this.socket.destroy(error || undefined);
+  },
+});
+
+// late answers a write behind the end: its callback, and a listener while the message is open.
+function late(message, done) {
+  const error = message.writableEnded ? coded(Error, "ERR_STREAM_WRITE_AFTER_END", "write after end") : coded(Error, "ERR_STREAM_DESTROYED", "Cannot call write after a stream was destroyed");
+  const open = !message.destroyed;
+  nextTick(() => {
+    if (done) done(error);
+    if (open && !message.destroyed) message.emit("error", error);
+  });
 }
 
-function finishedLater(res, req) {
-  const close = () => { if (!req.destroyed) { req.res = res; req._writableState.destroyed = true; req._writableState.closed = true; req.emit("close"); } };
-  res.once("end", () => nextTick(close));
-  res.once("close", () => nextTick(close));
+function checkChunk(chunk) {
+  if (chunk === null) throw coded(TypeError, "ERR_STREAM_NULL_VALUES", "May not write null values to stream");
+  if (typeof chunk !== "string" && !(chunk instanceof Uint8Array)) throw invalidType("chunk", ["string", "Buffer", "Uint8Array"], chunk);
 }
 
-function client(name, protocol) {
-  const secure = protocol === "https:";
-  const Own = secure
-    ? class extends Agent {
-      constructor(options) {
-        super(options);
-        this.defaultPort = 443;
-        this.protocol = "https:";
-      }
-    }
-    : Agent;
-  if (secure) Object.defineProperty(Own, "name", { value: "Agent" });
-  const globalAgent = new Own();
-  const request = (input, options, done) => {
-    const extra = { defaultProtocol: protocol, defaultPort: secure ? 443 : 80 };
-    if (typeof input === "string" || input instanceof URL) {
-      if (typeof options === "function") [options, done] = [{}, options];
-      return new ClientRequest(input, { ...options, ...extra }, done);
-    }
-    return new ClientRequest({ ...input, defaultProtocol: protocol }, options);
-  };
-  const get = (...args) => {
-    const r = request(...args);
-    r.end();
-    return r;
-  };
-  return {
-    METHODS, STATUS_CODES, Agent: Own, ClientRequest, IncomingMessage, OutgoingMessage, globalAgent, maxHeaderSize: 16384, request, get,
-    validateHeaderName, validateHeaderValue, setMaxIdleHTTPParsers() {},
-  };
+const lengthOf = (chunk, encoding) => (chunk === undefined ? 0 : typeof chunk === "string" ? Buffer.byteLength(chunk, encoding) : chunk.byteLength);
+
+// onSocket calls f once the message has a socket.
+function onSocket(message, f) {
+  if (message.socket) f(message.socket);
+  else message[waiting] = f;
 }
 
-module.exports = { client };
+// attach gives a message its socket.
+function attach(message, socket) {
+  message.socket = socket;
+  message.emit("socket", socket);
+  const f = message[waiting];
+  message[waiting] = null;
+  if (f) f(socket);
+}
+
+function sendHead(message, socket) {
+  if (message._headerSent) return;
+  message._headerSent = true;
+  socket.write(message._header, "latin1");
+}
+
+// headerLines are the fields of a message as a list, a name and a value for each line.
+function headerLines(message) {
+  const out = [];
+  for (const [name, value] of message[fields].values()) {
+    if (Array.isArray(value)) for (const v of value) out.push(name, String(v));
+    else out.push(name, String(value));
+  }
+  return out;
+}
+
+// headText is the head of a message as the protocol has it, and decides how its body is
+// framed (RFC 9112, section 6).
+function headText(message, first) {
+  const own = message[fields], list = headerLines(message);
+  let text = first + "\r\n";
+  for (let i = 0; i < list.length; i += 2) text += `${list[i]}: ${list[i + 1]}\r\n`;
+  if (message.sendDate && !own.has("date")) text += `Date: ${new Date().toUTCString()}\r\n`;
+  const keep = message.shouldKeepAlive && (own.has("content-length") || message.useChunkedEncodingByDefault);
+  if (!own.has("connection")) text += keep ? "Connection: keep-alive\r\n" : "Connection: close\r\n";
+  message._last = !keep;
+  const coding = own.get("transfer-encoding");
+  if (coding) message.chunkedEncoding = /chunked/i.test(coding[1]);
+  else if (own.has("content-length") || !message._hasBody) message.chunkedEncoding = false;
+  else if (!message.useChunkedEncodingByDefault) message._last = true;
+  else if (typeof message._contentLength === "number" && message._trailer === "" && !own.has("trailer")) text += `Content-Length: ${message._contentLength}\r\n`;
+  else {
+    text += "Transfer-Encoding: chunked\r\n";
+    message.chunkedEncoding = true;
+  }
+  return text + "\r\n";
+}
+
+module.exports = { METHODS, STATUS_CODES, validateHeaderName, validateHeaderValue, unprintable, Connection, IncomingMessage, version, OutgoingMessage, inherit, sink, attach, headerLines, headText };

@@ -28,7 +28,7 @@ export default async function () {
   const req = createRequire("file:///x.js"); check("module", [req("node:fs") === fs, req("fs") === fs, isBuiltin("fs"), isBuiltin("node:test"), isBuiltin("test"), isBuiltin("lodash"), builtinModules.includes("fs"), module.builtinModules.length > 50], [true, true, true, true, false, false, true, true]);
   throws("not found", () => req("lodash"), "Cannot find module 'lodash'"); const name = ["o", "s"].join(""); check("computed require", require(name) === os, true);
   check("dynamic import", [(await import("node:os")).default === os, (await import("os")).EOL], [true, "\n"]);
-  check("perf", [perf === performance, typeof perf.now(), new PerformanceObserver(() => {}).observe()], [true, "number", undefined]);
+  check("perf", [perf === performance, typeof perf.now(), new PerformanceObserver(() => {}).observe(), perf.eventLoopUtilization().utilization, perf.timerify(check) === check], [true, "number", undefined, 0, true]);
   const got = []; const c = channel("x"); c.subscribe((m, n) => got.push([m, n])); c.publish(1); check("channel", [got, c.hasSubscribers, dc.hasSubscribers("x"), dc.channel("x") === c], [[[1, "x"]], true, true, true]); c._subscribers = [];
   const t = tracingChannel("t"), ev = []; t.subscribe({ start: () => ev.push("start"), end: () => ev.push("end"), asyncEnd: () => ev.push("asyncEnd") }); check("trace", [t.traceSync((a) => a + 1, {}, null, 1), await t.tracePromise(async () => 5), ev.slice(-5)], [2, 5, ["start", "end", "start", "end", "asyncEnd"]]);
   check("rest", [isatty(1), isMainThread, sys === require("util"), constants.SIGINT, typeof console2.log], [false, true, true, 2, "function"]);
