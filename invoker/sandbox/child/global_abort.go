@@ -105,8 +105,8 @@ func signalClass() *class[*abortSignal] {
 				s.abort(r, call.Argument(0))
 				return s.object
 			})},
-			{"timeout", counted("timeout", 1, signalTimeout)},
-			{"any", counted("any", 1, signalAny)},
+			{"timeout", counted("timeout", signalTimeout)},
+			{"any", counted("any", signalAny)},
 		},
 	}
 }

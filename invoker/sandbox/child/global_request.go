@@ -109,18 +109,12 @@ func (r *realm) newRequest(input, init goja.Value) *request {
 			q.follows = receiver[*abortSignal](r, v, "AbortSignal")
 		}
 	}
-	duplex := given(options, "duplex")
-	if duplex != nil && r.text(duplex).String() != "half" {
-		panic(r.vm.NewTypeError("fetch: duplex must be half"))
-	}
-	if v := given(options, "window"); v != nil && !goja.IsNull(v) {
-		panic(r.vm.NewTypeError("fetch: window can only be null"))
-	}
+	half := r.onlyHalf(options)
 	before := q.body
 	if v := given(options, "body"); v != nil && !goja.IsNull(v) {
 		var contentType string
 		q.body, contentType = r.bodyOf(v)
-		if q.body.flowing && duplex == nil {
+		if q.body.flowing && !half {
 			panic(r.vm.NewTypeError("fetch: the option duplex must be \"half\" for a body that is a stream"))
 		}
 		if contentType != "" {
@@ -136,6 +130,19 @@ func (r *realm) newRequest(input, init goja.Value) *request {
 		panic(r.vm.NewTypeError("Request with GET/HEAD method cannot have body"))
 	}
 	return q
+}
+
+// onlyHalf checks the options duplex and window, which have one value each, and reports
+// whether duplex is there.
+func (r *realm) onlyHalf(options *goja.Object) bool {
+	duplex := given(options, "duplex")
+	if duplex != nil && r.text(duplex).String() != "half" {
+		panic(r.vm.NewTypeError("fetch: duplex must be half"))
+	}
+	if v := given(options, "window"); v != nil && !goja.IsNull(v) {
+		panic(r.vm.NewTypeError("fetch: window can only be null"))
+	}
+	return duplex != nil
 }
 
 // given reads an option; nil stands for a missing and an undefined one.

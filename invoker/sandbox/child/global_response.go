@@ -52,7 +52,7 @@ func responseClass() *class[*response] {
 			}},
 		),
 		statics: []row{
-			{"json", counted("json", 1, func(r *realm, call goja.FunctionCall) goja.Value {
+			{"json", counted("json", func(r *realm, call goja.FunctionCall) goja.Value {
 				text, ok, err := r.encodeJSON(call.Argument(0), wire.MaxCallBlob)
 				r.thrownJSON("Response.json", ok, err)
 				return responseClass().instance(r, r.newResponse(&body{data: text}, "application/json", call.Argument(1)))
@@ -60,7 +60,7 @@ func responseClass() *class[*response] {
 			{"error", function("error", 0, func(r *realm, _ goja.FunctionCall) goja.Value {
 				return responseClass().instance(r, &response{body: &body{null: true}, headers: &headers{fixed: true}, kind: "error"})
 			})},
-			{"redirect", counted("redirect", 1, redirect)},
+			{"redirect", counted("redirect", redirect)},
 		},
 	}
 }

@@ -75,11 +75,11 @@ func urlClass() *class[*urlState] {
 // urlStatics returns canParse and parse, which report a malformed URL without throwing.
 func urlStatics() []row {
 	return []row{
-		{"canParse", counted("canParse", 1, func(r *realm, call goja.FunctionCall) goja.Value {
+		{"canParse", counted("canParse", func(r *realm, call goja.FunctionCall) goja.Value {
 			_, err := r.parseURL(call.Argument(0), call.Argument(1))
 			return r.vm.ToValue(err == nil)
 		})},
-		{"parse", counted("parse", 1, func(r *realm, call goja.FunctionCall) goja.Value {
+		{"parse", counted("parse", func(r *realm, call goja.FunctionCall) goja.Value {
 			u, err := r.parseURL(call.Argument(0), call.Argument(1))
 			if err != nil {
 				return goja.Null()

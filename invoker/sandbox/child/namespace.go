@@ -30,10 +30,11 @@ func function(name string, length int, call func(*realm, goja.FunctionCall) goja
 	}
 }
 
-// counted is function for one of WebIDL: fewer arguments than length are a TypeError.
-func counted(name string, length int, call func(*realm, goja.FunctionCall) goja.Value) func(*realm) goja.Value {
-	return function(name, length, func(r *realm, c goja.FunctionCall) goja.Value {
-		r.needs(c, length, name)
+// counted is function for one of WebIDL that needs an argument: without it, it throws a
+// TypeError.
+func counted(name string, call func(*realm, goja.FunctionCall) goja.Value) func(*realm) goja.Value {
+	return function(name, 1, func(r *realm, c goja.FunctionCall) goja.Value {
+		r.needs(c, 1, name)
 		return call(r, c)
 	})
 }
