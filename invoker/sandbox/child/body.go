@@ -46,7 +46,7 @@ func (r *realm) bodyOf(v goja.Value) (b *body, contentType string) {
 	if b, contentType, ok := r.webBody(v); ok {
 		return b, contentType
 	}
-	return &body{data: []byte(v.String())}, "text/plain;charset=UTF-8"
+	return &body{data: []byte(r.text(v).String())}, "text/plain;charset=UTF-8"
 }
 
 // usable throws a TypeError if the body was read, or its stream has a reader
@@ -63,7 +63,7 @@ func (b *body) usable(r *realm) {
 
 // isUsed is the member bodyUsed.
 func (b *body) isUsed(r *realm) bool {
-	return b.used || b.flowing && r.callBuiltin("internal/webstreams", "isDisturbed", b.stream).ToBoolean()
+	return b.used || b.stream != nil && r.callBuiltin("internal/webstreams", "isDisturbed", b.stream).ToBoolean()
 }
 
 // take moves the content to another body: b counts as read.
@@ -132,7 +132,7 @@ func (b *body) read(r *realm, limit int, tooLong func() goja.Value, convert func
 // reject if the body was read before, and json and formData also if it is not of that form.
 func bodyMembers[T bodied]() []member[T] {
 	read := func(name string, convert func(r *realm, this T, data []byte) goja.Value) member[T] {
-		return member[T]{name: name, call: func(r *realm, this T, _ goja.FunctionCall) goja.Value {
+		return member[T]{name: name, promise: true, call: func(r *realm, this T, _ goja.FunctionCall) goja.Value {
 			return r.promised(func() *deferred {
 				return this.content().read(r, unlimited, nil, func(data []byte) goja.Value { return convert(r, this, data) })
 			})

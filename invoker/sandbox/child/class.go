@@ -28,13 +28,16 @@ func (*holder) Keys() []string              { return nil }
 
 // member is a method, or with get or set an accessor, of a class with state T. call, get
 // and set receive the state of their receiver; a receiver without one is a TypeError
-// ("Illegal invocation"), so scripts cannot call a method on an object of another class.
+// ("Illegal invocation"), so scripts cannot call a method on an object of another class. A
+// call with fewer arguments than length is a TypeError, too; a method that returns a promise
+// counts them itself, to reject it.
 type member[T any] struct {
-	name   string
-	length int
-	call   func(r *realm, this T, call goja.FunctionCall) goja.Value
-	get    func(r *realm, this T) goja.Value
-	set    func(r *realm, this T, v goja.Value)
+	name    string
+	length  int
+	promise bool
+	call    func(r *realm, this T, call goja.FunctionCall) goja.Value
+	get     func(r *realm, this T) goja.Value
+	set     func(r *realm, this T, v goja.Value)
 }
 
 // class describes a class of native objects with state T. A nil construct makes `new`
@@ -68,6 +71,7 @@ func (c *class[T]) define(r *realm) built {
 		if c.construct == nil {
 			panic(r.vm.NewTypeError("Illegal constructor: %s", c.name))
 		}
+		r.needs(goja.FunctionCall{Arguments: call.Arguments}, c.length, c.name)
 		r.attach(call.This, c.construct(r, call))
 		return nil
 	}).(*goja.Object)
@@ -104,7 +108,14 @@ func (c *class[T]) define(r *realm) built {
 func (c *class[T]) add(r *realm, proto *goja.Object, m *member[T]) {
 	if m.call != nil {
 		f := r.newFunction(m.name, m.length, func(call goja.FunctionCall) goja.Value {
-			return m.call(r, receiver[T](r, call.This, c.name), call)
+			if _, ok := stateOf[T](call.This); !ok && m.promise {
+				return r.rejected(r.newNamedError("TypeError", "Illegal invocation: the receiver is not a "+c.name))
+			}
+			this := receiver[T](r, call.This, c.name)
+			if !m.promise {
+				r.needs(call, m.length, m.name)
+			}
+			return m.call(r, this, call)
 		})
 		must(proto.DefineDataProperty(m.name, f, goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_TRUE))
 		return
@@ -208,7 +219,7 @@ func (r *realm) pairs(v goja.Value, what string) [][2]string {
 	var out [][2]string
 	if it := obj.GetSymbol(goja.SymIterator); it == nil || goja.IsUndefined(it) {
 		for _, key := range obj.Keys() {
-			out = append(out, [2]string{key, orUndefined(obj.Get(key)).String()})
+			out = append(out, [2]string{key, r.text(orUndefined(obj.Get(key))).String()})
 		}
 		return out
 	}
@@ -216,7 +227,7 @@ func (r *realm) pairs(v goja.Value, what string) [][2]string {
 		var pair []string
 		if _, ok := item.(*goja.Object); ok {
 			r.vm.ForOf(item, func(part goja.Value) bool {
-				pair = append(pair, part.String())
+				pair = append(pair, r.text(part).String())
 				return len(pair) <= 2
 			})
 		}

@@ -32,6 +32,7 @@ func consoleRows() []row {
 	return []row{
 		log("table", (*realm).consoleTable),
 		log("dir", func(r *realm, args []goja.Value) { r.logArguments(levelInfo, args[:min(1, len(args))]) }),
+		log("clear", func(*realm, []goja.Value) {}), // a log has nothing to clear
 		log("dirxml", func(r *realm, args []goja.Value) { r.logArguments(levelInfo, args) }),
 		log("assert", (*realm).consoleAssert),
 		log("group", (*realm).consoleGroup),

@@ -1,6 +1,7 @@
 package child
 
 import (
+	"math"
 	"time"
 
 	"github.com/dop251/goja"
@@ -14,7 +15,7 @@ type abortSignal struct {
 	object  *goja.Object              // of newSignal
 	then    []func(reason goja.Value) // the platform's own listeners, called first
 	steps   []*abortStep              // those of the platform's scripts, called next
-	// sources are the signals that abort this one, which AbortSignal.any made: never ones that
+	// sources are the signals that abort this one, which follow made: never ones that
 	// it made, too, so that an abort does not recurse.
 	sources    []*abortSignal
 	dependents []*abortSignal // the signals that have this one as a source
@@ -104,8 +105,8 @@ func signalClass() *class[*abortSignal] {
 				s.abort(r, call.Argument(0))
 				return s.object
 			})},
-			{"timeout", function("timeout", 1, signalTimeout)},
-			{"any", function("any", 1, signalAny)},
+			{"timeout", counted("timeout", signalTimeout)},
+			{"any", counted("any", signalAny)},
 		},
 	}
 }
@@ -114,8 +115,12 @@ func signalClass() *class[*abortSignal] {
 // ms, at least 1. Its timer keeps the loop from being empty, unlike in browsers, until it
 // fires.
 func signalTimeout(r *realm, call goja.FunctionCall) goja.Value {
+	ms := math.Trunc(call.Argument(0).ToFloat())
+	if !(ms >= 0 && ms <= 1<<53-1) {
+		panic(r.vm.NewTypeError("AbortSignal.timeout: the time must be a number from 0 to 2^53 - 1"))
+	}
 	s := r.newSignal()
-	delay := max(delayOf(call.Argument(0)), time.Millisecond)
+	delay := max(time.Duration(min(ms, maxDelay))*time.Millisecond, time.Millisecond)
 	r.after("AbortSignal.timeout", delay, 0, func() error {
 		return r.run(func() {
 			s.abort(r, r.newDOMException("TimeoutError", "The operation was aborted due to timeout"))
@@ -127,15 +132,26 @@ func signalTimeout(r *realm, call goja.FunctionCall) goja.Value {
 // signalAny is AbortSignal.any(signals): a signal that aborts when the first of the given
 // signals does, with its reason; immediately if one has aborted already.
 func signalAny(r *realm, call goja.FunctionCall) goja.Value {
+	var list []*abortSignal
+	for _, v := range r.sequence(call.Argument(0)) {
+		list = append(list, receiver[*abortSignal](r, v, "AbortSignal"))
+	}
 	s := r.newSignal()
+	s.follow(r, list)
+	return s.object
+}
+
+// follow makes a new signal depend on others (DOM: create a dependent abort signal).
+func (s *abortSignal) follow(r *realm, list []*abortSignal) {
 	s.dependent = true
 	known := map[*abortSignal]bool{}
-	for _, v := range r.sequence(call.Argument(0)) {
-		source := receiver[*abortSignal](r, v, "AbortSignal")
+	for _, source := range list {
 		if source.aborted {
 			s.abort(r, source.reason)
-			return s.object
+			return
 		}
+	}
+	for _, source := range list {
 		sources := []*abortSignal{source}
 		if source.dependent {
 			sources = source.sources
@@ -150,7 +166,6 @@ func signalAny(r *realm, call goja.FunctionCall) goja.Value {
 	for _, source := range s.sources {
 		source.dependents = append(source.dependents, s)
 	}
-	return s.object
 }
 
 // abortController is an AbortController

@@ -32,14 +32,16 @@ type cloner struct {
 
 // structuredClone is structuredClone(value, options).
 func structuredClone(r *realm, call goja.FunctionCall) goja.Value {
-	if len(call.Arguments) == 0 {
-		panic(r.vm.NewTypeError("structuredClone: an argument is required"))
-	}
 	var transfer []goja.Value
 	switch options := call.Argument(1).(type) {
 	case *goja.Object:
 		if list := given(options, "transfer"); list != nil {
 			transfer = r.sequence(list)
+			for _, item := range transfer {
+				if _, ok := item.(*goja.Object); !ok {
+					panic(r.vm.NewTypeError("structuredClone: a value of transfer is no object"))
+				}
+			}
 		}
 	default:
 		if !goja.IsUndefined(options) && !goja.IsNull(options) {

@@ -21,7 +21,7 @@ func (r *realm) cloned(v goja.Value, transfer []goja.Value) (copied goja.Value, 
 	for _, item := range transfer {
 		obj, ok := item.(*goja.Object)
 		if !ok || c.done[obj] != nil {
-			panic(r.newDOMException("DataCloneError", "a value is no object that can be transferred, or is listed twice"))
+			panic(r.newDOMException("DataCloneError", "an object is listed twice in transfer"))
 		}
 		moved = append(moved, obj)
 		c.done[obj] = c.destination(obj)

@@ -58,6 +58,10 @@ func getRandomValues(r *realm, call goja.FunctionCall) goja.Value {
 	if !ok || array.ExportType() == bufferType {
 		panic(r.vm.NewTypeError("getRandomValues: the argument must be an integer typed array"))
 	}
+	switch viewName(array.(*goja.Object)) {
+	case "float32Array", "float64Array", "":
+		panic(r.newDOMException("TypeMismatchError", "getRandomValues: the argument must be an integer typed array"))
+	}
 	if len(into) > maxRandomBytes {
 		panic(r.newDOMException("QuotaExceededError", "getRandomValues: more than 65536 bytes were asked for"))
 	}

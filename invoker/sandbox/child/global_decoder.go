@@ -20,7 +20,7 @@ func decoderClass() *class[*textDecoder] {
 		construct: func(r *realm, call goja.ConstructorCall) *textDecoder {
 			label := "utf-8"
 			if v := call.Argument(0); !goja.IsUndefined(v) {
-				label = v.String()
+				label = r.text(v).String()
 			}
 			options := r.decoderOptions(call.Argument(1))
 			decoder, ok := encoding.NewDecoder(label)

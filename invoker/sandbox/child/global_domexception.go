@@ -48,10 +48,10 @@ func (r *realm) domException() built {
 	b.ctor = r.vm.ToValue(func(call goja.ConstructorCall) *goja.Object {
 		message, kind := "", "Error"
 		if v := call.Argument(0); !goja.IsUndefined(v) {
-			message = v.String()
+			message = r.text(v).String()
 		}
 		if v := call.Argument(1); !goja.IsUndefined(v) {
-			kind = v.String()
+			kind = r.text(v).String()
 		}
 		e := r.newDOMException(kind, message)
 		if call.NewTarget != nil {

@@ -1,6 +1,7 @@
 package child
 
 import (
+	"cmp"
 	"github.com/dop251/goja"
 
 	"github.com/codesous/sous/api"
@@ -22,7 +23,7 @@ import (
 func fetch(r *realm, call goja.FunctionCall) goja.Value {
 	return r.promised(func() *deferred {
 		q := r.newRequest(call.Argument(0), call.Argument(1))
-		signal, _ := stateOf[*abortSignal](q.signal)
+		signal := cmp.Or(q.signal, q.follows)
 		if signal != nil && signal.aborted {
 			panic(signal.reason)
 		}

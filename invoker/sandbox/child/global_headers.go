@@ -9,10 +9,12 @@ import (
 )
 
 // headers is a header list (https://fetch.spec.whatwg.org/#headers-class), names in lower
-// case, in the order of their arrival. There is no guard: scripts may set any header, and
-// the host leaves out those that are the transport's.
+// case, in the order of their arrival. Scripts may set any header, and the host leaves out
+// those that are the transport's: of the guards there is only immutable.
 type headers struct {
 	list   [][2]string
+	fixed  bool         // scripts cannot change them
+	edits  int          // counts changes by scripts
 	object *goja.Object // what a Request or Response shows it as
 }
 
@@ -26,25 +28,28 @@ func headersClass() *class[*headers] {
 		iterate: "entries",
 		members: []member[*headers]{
 			{name: "append", length: 2, call: func(r *realm, h *headers, call goja.FunctionCall) goja.Value {
-				h.add(r, call.Argument(0).String(), call.Argument(1).String())
+				h.changes(r)
+				h.add(r, r.text(call.Argument(0)).String(), r.text(call.Argument(1)).String())
 				return goja.Undefined()
 			}},
 			{name: "set", length: 2, call: func(r *realm, h *headers, call goja.FunctionCall) goja.Value {
-				h.set(r, call.Argument(0).String(), call.Argument(1).String())
+				h.changes(r)
+				h.set(r, r.text(call.Argument(0)).String(), r.text(call.Argument(1)).String())
 				return goja.Undefined()
 			}},
-			{name: "delete", length: 1, call: func(_ *realm, h *headers, call goja.FunctionCall) goja.Value {
-				h.remove(call.Argument(0).String())
+			{name: "delete", length: 1, call: func(r *realm, h *headers, call goja.FunctionCall) goja.Value {
+				h.changes(r)
+				h.remove(r.headerName(call.Argument(0)))
 				return goja.Undefined()
 			}},
 			{name: "get", length: 1, call: func(r *realm, h *headers, call goja.FunctionCall) goja.Value {
-				if v, ok := h.get(call.Argument(0).String()); ok {
+				if v, ok := h.get(r.headerName(call.Argument(0))); ok {
 					return r.vm.ToValue(v)
 				}
 				return goja.Null()
 			}},
 			{name: "has", length: 1, call: func(r *realm, h *headers, call goja.FunctionCall) goja.Value {
-				_, ok := h.get(call.Argument(0).String())
+				_, ok := h.get(r.headerName(call.Argument(0)))
 				return r.vm.ToValue(ok)
 			}},
 			{name: "getSetCookie", call: func(r *realm, h *headers, _ goja.FunctionCall) goja.Value {
@@ -57,16 +62,16 @@ func headersClass() *class[*headers] {
 				return r.vm.NewArray(values...)
 			}},
 			{name: "forEach", length: 1, call: func(r *realm, h *headers, call goja.FunctionCall) goja.Value {
-				return r.eachPair(h.sorted(), call)
+				return r.eachPair(h.live(), call)
 			}},
 			{name: "entries", call: func(r *realm, h *headers, _ goja.FunctionCall) goja.Value {
-				return r.iterator(r.pairValues(h.sorted()))
+				return r.pairIterator("Headers", h.live(), bothColumns)
 			}},
 			{name: "keys", call: func(r *realm, h *headers, _ goja.FunctionCall) goja.Value {
-				return r.iterator(column(h.sorted(), 0))
+				return r.pairIterator("Headers", h.live(), 0)
 			}},
 			{name: "values", call: func(r *realm, h *headers, _ goja.FunctionCall) goja.Value {
-				return r.iterator(column(h.sorted(), 1))
+				return r.pairIterator("Headers", h.live(), 1)
 			}},
 		},
 	}
@@ -89,6 +94,25 @@ func (r *realm) newHeaders(init goja.Value) *headers {
 	return h
 }
 
+// live returns a function that returns the headers as they are sorted at that time.
+func (h *headers) live() func() [][2]string {
+	list, at := h.sorted(), h.edits
+	return func() [][2]string {
+		if at != h.edits {
+			list, at = h.sorted(), h.edits
+		}
+		return list
+	}
+}
+
+// changes throws a TypeError if scripts cannot change the headers.
+func (h *headers) changes(r *realm) {
+	h.edits++
+	if h.fixed {
+		panic(r.vm.NewTypeError("Headers: those of this response cannot be changed; copy them with new Headers(headers)"))
+	}
+}
+
 // checked returns a name in lower case and a value without surrounding white space. It
 // throws a TypeError for a malformed one (Fetch: header name, header value).
 func (h *headers) checked(r *realm, name, value string) (string, string) {
@@ -96,10 +120,19 @@ func (h *headers) checked(r *realm, name, value string) (string, string) {
 	if !httpguts.ValidHeaderFieldName(name) {
 		panic(r.vm.NewTypeError("Headers: %q is not a header name", name))
 	}
-	if strings.ContainsAny(value, "\x00\r\n") {
+	if strings.ContainsAny(value, "\x00\r\n") || strings.ContainsFunc(value, func(c rune) bool { return c > 0xff }) {
 		panic(r.vm.NewTypeError("Headers: the value of %q is not a header value", name))
 	}
 	return strings.ToLower(name), value
+}
+
+// headerName reads the name of a header, or throws a TypeError.
+func (r *realm) headerName(v goja.Value) string {
+	name := r.text(v).String()
+	if !httpguts.ValidHeaderFieldName(name) {
+		panic(r.vm.NewTypeError("Headers: %q is not a header name", name))
+	}
+	return name
 }
 
 // add appends a value to those of a name.
@@ -160,35 +193,4 @@ func (h *headers) sorted() [][2]string {
 	}
 	slices.SortStableFunc(out, func(a, b [2]string) int { return strings.Compare(a[0], b[0]) })
 	return out
-}
-
-// pairValues returns pairs as arrays of scripts, for an iterator.
-func (r *realm) pairValues(pairs [][2]string) []any {
-	out := make([]any, len(pairs))
-	for i, p := range pairs {
-		out[i] = r.vm.NewArray(p[0], p[1])
-	}
-	return out
-}
-
-// column returns the names (0) or the values (1) of pairs, for an iterator.
-func column(pairs [][2]string, i int) []any {
-	out := make([]any, len(pairs))
-	for n, p := range pairs {
-		out[n] = p[i]
-	}
-	return out
-}
-
-// eachPair is forEach(callback, thisArg) over pairs: callback(value, name, this).
-func (r *realm) eachPair(pairs [][2]string, call goja.FunctionCall) goja.Value {
-	callback, ok := goja.AssertFunction(call.Argument(0))
-	if !ok {
-		panic(r.vm.NewTypeError("forEach: the callback must be a function"))
-	}
-	for _, p := range pairs {
-		_, err := callback(call.Argument(1), r.vm.ToValue(p[1]), r.vm.ToValue(p[0]), call.This)
-		must(err)
-	}
-	return goja.Undefined()
 }

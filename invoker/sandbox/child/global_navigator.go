@@ -32,7 +32,7 @@ func schedulerClass() *class[schedulerObject] {
 	return &class[schedulerObject]{
 		name: "Scheduler",
 		members: []member[schedulerObject]{
-			{name: "wait", length: 1, call: func(r *realm, _ schedulerObject, call goja.FunctionCall) goja.Value { return schedulerWait(r, call) }},
+			{name: "wait", length: 1, promise: true, call: func(r *realm, _ schedulerObject, call goja.FunctionCall) goja.Value { return schedulerWait(r, call) }},
 		},
 	}
 }

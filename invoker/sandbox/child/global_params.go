@@ -18,7 +18,7 @@ type params struct {
 	url  *urlState // its query follows the list; nil for a list without a URL
 }
 
-// paramsClass describes URLSearchParams. Iteration shows the list as it is when it begins.
+// paramsClass describes URLSearchParams.
 func paramsClass() *class[*params] {
 	return &class[*params]{
 		name: "URLSearchParams",
@@ -27,26 +27,26 @@ func paramsClass() *class[*params] {
 		},
 		iterate: "entries",
 		members: []member[*params]{
-			{name: "append", length: 2, call: func(_ *realm, p *params, call goja.FunctionCall) goja.Value {
-				p.list = append(p.list, [2]string{call.Argument(0).String(), call.Argument(1).String()})
+			{name: "append", length: 2, call: func(r *realm, p *params, call goja.FunctionCall) goja.Value {
+				p.list = append(p.list, [2]string{r.text(call.Argument(0)).String(), r.text(call.Argument(1)).String()})
 				return p.changed()
 			}},
-			{name: "set", length: 2, call: func(_ *realm, p *params, call goja.FunctionCall) goja.Value {
-				p.set(call.Argument(0).String(), call.Argument(1).String())
+			{name: "set", length: 2, call: func(r *realm, p *params, call goja.FunctionCall) goja.Value {
+				p.set(r.text(call.Argument(0)).String(), r.text(call.Argument(1)).String())
 				return p.changed()
 			}},
-			{name: "delete", length: 1, call: func(_ *realm, p *params, call goja.FunctionCall) goja.Value {
-				p.list = slices.DeleteFunc(p.list, p.matcher(call))
+			{name: "delete", length: 1, call: func(r *realm, p *params, call goja.FunctionCall) goja.Value {
+				p.list = slices.DeleteFunc(p.list, p.matcher(r, call))
 				return p.changed()
 			}},
 			{name: "get", length: 1, call: func(r *realm, p *params, call goja.FunctionCall) goja.Value {
-				if i := slices.IndexFunc(p.list, named(call.Argument(0).String())); i >= 0 {
+				if i := slices.IndexFunc(p.list, named(r.text(call.Argument(0)).String())); i >= 0 {
 					return r.vm.ToValue(p.list[i][1])
 				}
 				return goja.Null()
 			}},
 			{name: "getAll", length: 1, call: func(r *realm, p *params, call goja.FunctionCall) goja.Value {
-				match, values := named(call.Argument(0).String()), []any{}
+				match, values := named(r.text(call.Argument(0)).String()), []any{}
 				for _, pair := range p.list {
 					if match(pair) {
 						values = append(values, pair[1])
@@ -55,28 +55,30 @@ func paramsClass() *class[*params] {
 				return r.vm.NewArray(values...)
 			}},
 			{name: "has", length: 1, call: func(r *realm, p *params, call goja.FunctionCall) goja.Value {
-				return r.vm.ToValue(slices.ContainsFunc(p.list, p.matcher(call)))
+				return r.vm.ToValue(slices.ContainsFunc(p.list, p.matcher(r, call)))
 			}},
 			{name: "sort", call: sortParams},
 			{name: "toString", call: func(r *realm, p *params, _ goja.FunctionCall) goja.Value {
 				return r.vm.ToValue(encodeForm(p.list))
 			}},
 			{name: "forEach", length: 1, call: func(r *realm, p *params, call goja.FunctionCall) goja.Value {
-				return r.eachPair(p.list, call)
+				return r.eachPair(p.live, call)
 			}},
 			{name: "entries", call: func(r *realm, p *params, _ goja.FunctionCall) goja.Value {
-				return r.iterator(r.pairValues(p.list))
+				return r.pairIterator("URLSearchParams", p.live, bothColumns)
 			}},
 			{name: "keys", call: func(r *realm, p *params, _ goja.FunctionCall) goja.Value {
-				return r.iterator(column(p.list, 0))
+				return r.pairIterator("URLSearchParams", p.live, 0)
 			}},
 			{name: "values", call: func(r *realm, p *params, _ goja.FunctionCall) goja.Value {
-				return r.iterator(column(p.list, 1))
+				return r.pairIterator("URLSearchParams", p.live, 1)
 			}},
 			{name: "size", get: func(r *realm, p *params) goja.Value { return r.vm.ToValue(len(p.list)) }},
 		},
 	}
 }
+
+func (p *params) live() [][2]string { return p.list }
 
 // sortParams sorts by name, in the order of UTF-16 code units; equal names keep their
 // order.
@@ -99,7 +101,7 @@ func (r *realm) paramsOf(init goja.Value) [][2]string {
 	if _, ok := init.(*goja.Object); ok {
 		return r.pairs(init, "URLSearchParams")
 	}
-	return decodeForm(strings.TrimPrefix(init.String(), "?"))
+	return decodeForm(strings.TrimPrefix(r.text(init).String(), "?"))
 }
 
 // named returns a predicate for the pairs of a name.
@@ -109,10 +111,10 @@ func named(name string) func([2]string) bool {
 
 // matcher returns the predicate of has and delete: by name, or by name and value if a
 // second argument is present.
-func (p *params) matcher(call goja.FunctionCall) func([2]string) bool {
-	name := call.Argument(0).String()
+func (p *params) matcher(r *realm, call goja.FunctionCall) func([2]string) bool {
+	name := r.text(call.Argument(0)).String()
 	if v := call.Argument(1); !goja.IsUndefined(v) {
-		value := v.String()
+		value := r.text(v).String()
 		return func(p [2]string) bool { return p[0] == name && p[1] == value }
 	}
 	return named(name)

@@ -1,6 +1,7 @@
 package child
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/dop251/goja"
@@ -15,7 +16,8 @@ type request struct {
 	url      string
 	method   string
 	redirect string
-	signal   goja.Value      // an AbortSignal, or nil
+	signal   *abortSignal    // what scripts see; nil until it is read
+	follows  *abortSignal    // the signal that aborts the request, or nil
 	caller   *activation     // the request is the one that the activation answers; else nil
 	options  *requestOptions // nil for the default
 }
@@ -42,9 +44,12 @@ func requestClass() *class[*request] {
 					return q.caller.callerSignal(r)
 				}
 				if q.signal == nil {
-					q.signal = r.newSignal().object
+					q.signal = r.newSignal()
+					if q.follows != nil {
+						q.signal.follow(r, []*abortSignal{q.follows})
+					}
 				}
-				return q.signal
+				return q.signal.object
 			}},
 			member[*request]{name: "clone", call: func(r *realm, q *request, _ goja.FunctionCall) goja.Value {
 				c := q.copy()
@@ -58,6 +63,7 @@ func requestClass() *class[*request] {
 // copy returns a request with headers of its own and the same body.
 func (q *request) copy() *request {
 	c := *q
+	c.follows, c.signal = cmp.Or(q.signal, q.follows), nil
 	c.headers = &headers{list: append([][2]string(nil), q.headers.list...)}
 	return &c
 }
@@ -71,12 +77,12 @@ func (r *realm) newRequest(input, init goja.Value) *request {
 	q := &request{body: &body{null: true}, headers: &headers{}, method: "GET", redirect: "follow"}
 	if other, ok := stateOf[*request](input); ok {
 		q = other.copy()
-		q.body = other.body.take(r)
 	} else {
 		q.url = r.requestURL(input)
 	}
 	options, ok := init.(*goja.Object)
 	if !ok {
+		q.body = q.body.take(r)
 		if init != nil && !goja.IsUndefined(init) && !goja.IsNull(init) {
 			panic(r.vm.NewTypeError("fetch: the options must be an object"))
 		}
@@ -84,27 +90,31 @@ func (r *realm) newRequest(input, init goja.Value) *request {
 	}
 	q.options = r.readOptions(q.options, options)
 	if v := given(options, "method"); v != nil {
-		q.method = r.requestMethod(v.String())
+		q.method = r.requestMethod(r.text(v).String())
 	}
 	if v := given(options, "headers"); v != nil {
 		q.headers = r.newHeaders(v)
 	}
 	if v := given(options, "redirect"); v != nil {
-		q.redirect = v.String()
+		q.redirect = r.text(v).String()
 		switch q.redirect {
 		case "follow", "manual", "error":
 		default:
 			panic(r.vm.NewTypeError("fetch: redirect must be follow, manual or error"))
 		}
 	}
-	if v := given(options, "signal"); v != nil && !goja.IsNull(v) {
-		receiver[*abortSignal](r, v, "AbortSignal")
-		q.signal = v
+	if v := given(options, "signal"); v != nil {
+		q.follows, q.caller = nil, nil
+		if !goja.IsNull(v) {
+			q.follows = receiver[*abortSignal](r, v, "AbortSignal")
+		}
 	}
+	half := r.onlyHalf(options)
+	before := q.body
 	if v := given(options, "body"); v != nil && !goja.IsNull(v) {
 		var contentType string
 		q.body, contentType = r.bodyOf(v)
-		if q.body.flowing && given(options, "duplex") == nil {
+		if q.body.flowing && !half {
 			panic(r.vm.NewTypeError("fetch: the option duplex must be \"half\" for a body that is a stream"))
 		}
 		if contentType != "" {
@@ -113,10 +123,26 @@ func (r *realm) newRequest(input, init goja.Value) *request {
 			}
 		}
 	}
+	if before == q.body {
+		q.body = before.take(r)
+	}
 	if !q.body.null && (q.method == "GET" || q.method == "HEAD") {
 		panic(r.vm.NewTypeError("Request with GET/HEAD method cannot have body"))
 	}
 	return q
+}
+
+// onlyHalf checks the options duplex and window, which have one value each, and reports
+// whether duplex is there.
+func (r *realm) onlyHalf(options *goja.Object) bool {
+	duplex := given(options, "duplex")
+	if duplex != nil && r.text(duplex).String() != "half" {
+		panic(r.vm.NewTypeError("fetch: duplex must be half"))
+	}
+	if v := given(options, "window"); v != nil && !goja.IsNull(v) {
+		panic(r.vm.NewTypeError("fetch: window can only be null"))
+	}
+	return duplex != nil
 }
 
 // given reads an option; nil stands for a missing and an undefined one.
@@ -131,7 +157,7 @@ func given(options *goja.Object, name string) goja.Value {
 // requestURL takes an absolute http or https URL without credentials, and returns it in its
 // normal form. There is no base URL: a relative one is a TypeError.
 func (r *realm) requestURL(input goja.Value) string {
-	u, err := parseURL(input, nil)
+	u, err := r.parseURL(input, nil)
 	if err != nil {
 		panic(r.vm.NewTypeError("Failed to parse URL from %s", input.String()))
 	}
@@ -144,8 +170,8 @@ func (r *realm) requestURL(input goja.Value) string {
 	return u.Href(false)
 }
 
-// requestMethod puts the known methods in upper case (Fetch: normalize a method), PATCH
-// among them, unlike the standard. CONNECT, TRACE and TRACK are forbidden.
+// requestMethod puts some methods in upper case (Fetch: normalize a method): patch stays as it
+// is. CONNECT, TRACE and TRACK are forbidden.
 func (r *realm) requestMethod(method string) string {
 	if !httpguts.ValidHeaderFieldName(method) { // both are tokens
 		panic(r.vm.NewTypeError("fetch: %q is not a method", method))
@@ -153,7 +179,7 @@ func (r *realm) requestMethod(method string) string {
 	switch upper := strings.ToUpper(method); upper {
 	case "CONNECT", "TRACE", "TRACK":
 		panic(r.vm.NewTypeError("fetch: the method %s is not allowed", upper))
-	case "DELETE", "GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH":
+	case "DELETE", "GET", "HEAD", "OPTIONS", "POST", "PUT":
 		return upper
 	}
 	return method

@@ -2,6 +2,7 @@ package child
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/dop251/goja"
@@ -46,20 +47,20 @@ func responseClass() *class[*response] {
 			member[*response]{name: "clone", call: func(r *realm, p *response, _ goja.FunctionCall) goja.Value {
 				c := *p
 				c.body = p.body.copy(r)
-				c.headers = &headers{list: append([][2]string(nil), p.headers.list...)}
+				c.headers = &headers{list: append([][2]string(nil), p.headers.list...), fixed: p.headers.fixed}
 				return responseClass().instance(r, &c)
 			}},
 		),
 		statics: []row{
-			{"json", function("json", 1, func(r *realm, call goja.FunctionCall) goja.Value {
+			{"json", counted("json", func(r *realm, call goja.FunctionCall) goja.Value {
 				text, ok, err := r.encodeJSON(call.Argument(0), wire.MaxCallBlob)
 				r.thrownJSON("Response.json", ok, err)
 				return responseClass().instance(r, r.newResponse(&body{data: text}, "application/json", call.Argument(1)))
 			})},
 			{"error", function("error", 0, func(r *realm, _ goja.FunctionCall) goja.Value {
-				return responseClass().instance(r, &response{body: &body{null: true}, headers: &headers{}, kind: "error"})
+				return responseClass().instance(r, &response{body: &body{null: true}, headers: &headers{fixed: true}, kind: "error"})
 			})},
-			{"redirect", function("redirect", 1, redirect)},
+			{"redirect", counted("redirect", redirect)},
 		},
 	}
 }
@@ -84,7 +85,11 @@ func (r *realm) thrownJSON(what string, ok bool, err error) {
 // 599 is a RangeError.
 func (r *realm) newResponse(b *body, contentType string, init goja.Value) *response {
 	p := &response{body: b, status: http.StatusOK, kind: "default", headers: &headers{}}
-	if options, ok := init.(*goja.Object); ok {
+	options, ok := init.(*goja.Object)
+	if !ok && init != nil && !goja.IsUndefined(init) && !goja.IsNull(init) {
+		panic(r.vm.NewTypeError("Response: the options must be an object"))
+	}
+	if ok {
 		if v := options.Get("status"); v != nil && !goja.IsUndefined(v) {
 			p.status = int(v.ToInteger())
 			if p.status < 200 || p.status > 599 {
@@ -92,9 +97,15 @@ func (r *realm) newResponse(b *body, contentType string, init goja.Value) *respo
 			}
 		}
 		if v := options.Get("statusText"); v != nil && !goja.IsUndefined(v) {
-			p.statusText = v.String()
+			p.statusText = r.text(v).String()
+			if strings.ContainsFunc(p.statusText, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f || c > 0xff }) {
+				panic(r.vm.NewTypeError("Response: the statusText has characters that it cannot have"))
+			}
 		}
 		p.headers = r.newHeaders(options.Get("headers"))
+	}
+	if !b.null && bodiless(p.status) {
+		panic(r.vm.NewTypeError("Response: an answer with the status %d has no body", p.status))
 	}
 	if _, ok := p.headers.get("content-type"); !ok && contentType != "" {
 		p.headers.set(r, "content-type", contentType)
@@ -102,9 +113,14 @@ func (r *realm) newResponse(b *body, contentType string, init goja.Value) *respo
 	return p
 }
 
+// bodiless reports whether an answer of a status has no body (Fetch: null body status).
+func bodiless(status int) bool {
+	return slices.Contains([]int{http.StatusSwitchingProtocols, http.StatusEarlyHints, http.StatusNoContent, http.StatusResetContent, http.StatusNotModified}, status)
+}
+
 // redirect is Response.redirect(url, status), with status 302 by default.
 func redirect(r *realm, call goja.FunctionCall) goja.Value {
-	u, err := parseURL(call.Argument(0), nil)
+	u, err := r.parseURL(call.Argument(0), nil)
 	if err != nil {
 		panic(r.vm.NewTypeError("Invalid URL: %s", call.Argument(0).String()))
 	}
@@ -119,6 +135,7 @@ func redirect(r *realm, call goja.FunctionCall) goja.Value {
 	}
 	p := &response{body: &body{null: true}, headers: &headers{}, status: status, kind: "default"}
 	p.headers.set(r, "location", u.Href(false))
+	p.headers.fixed = true
 	return responseClass().instance(r, p)
 }
 
@@ -133,12 +150,12 @@ func (r *realm) fetched(head, blob []byte, signal *abortSignal) goja.Value {
 		g = newGunzip(blob, whole)
 		blob, whole = g.ahead()
 	}
-	content := &body{data: blob}
+	content := &body{data: blob, null: whole && bodiless(reply.Status)}
 	if !whole {
 		content = &body{flowing: true, stream: r.incomingBody(network.Handle{ID: reply.Body}, blob, g, signal)}
 	}
 	p := &response{
-		body: content, headers: &headers{}, kind: "basic",
+		body: content, headers: &headers{fixed: true}, kind: "basic",
 		status: reply.Status, statusText: reply.StatusText, url: reply.URL, redirected: reply.Redirected,
 	}
 	for _, h := range reply.Headers {

@@ -76,7 +76,7 @@ func (r *realm) keyAlgorithm(a webcrypto.KeyAlgorithm) goja.Value {
 // return, so their promises are settled, and a large input blocks the script until it is done.
 func subtleClass() *class[subtleCrypto] {
 	promised := func(name string, length int, compute func(*realm, goja.FunctionCall) goja.Value) member[subtleCrypto] {
-		return member[subtleCrypto]{name: name, length: length, call: func(r *realm, _ subtleCrypto, call goja.FunctionCall) goja.Value {
+		return member[subtleCrypto]{name: name, length: length, promise: true, call: func(r *realm, _ subtleCrypto, call goja.FunctionCall) goja.Value {
 			return r.promised(func() *deferred {
 				if len(call.Arguments) < length {
 					panic(r.vm.NewTypeError("crypto.subtle.%s: %d arguments are required, not %d", name, length, len(call.Arguments)))

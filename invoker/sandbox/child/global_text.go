@@ -23,7 +23,7 @@ func encoderClass() *class[textEncoder] {
 			{name: "encode", call: func(r *realm, _ textEncoder, call goja.FunctionCall) goja.Value {
 				text := ""
 				if v := call.Argument(0); !goja.IsUndefined(v) {
-					text = v.String()
+					text = r.text(v).String()
 				}
 				return r.newBytes([]byte(text))
 			}},
@@ -33,9 +33,15 @@ func encoderClass() *class[textEncoder] {
 }
 
 // isUint8Array reports whether a value is a Uint8Array.
-func isUint8Array(v goja.Value) bool {
-	array := implementation(v.(*goja.Object)).FieldByName("typedArray")
-	return array.IsValid() && array.Elem().Elem().Type().Name() == "uint8Array"
+func isUint8Array(v goja.Value) bool { return viewName(v.(*goja.Object)) == "uint8Array" }
+
+// viewName returns goja's name of the kind of a typed array, "" for other objects.
+func viewName(obj *goja.Object) string {
+	array := implementation(obj).FieldByName("typedArray")
+	if !array.IsValid() {
+		return ""
+	}
+	return array.Elem().Elem().Type().Name()
 }
 
 // encodeInto writes as many whole characters as fit, and returns {read, written}: UTF-16
@@ -46,7 +52,7 @@ func encodeInto(r *realm, _ textEncoder, call goja.FunctionCall) goja.Value {
 		panic(r.vm.NewTypeError("encodeInto: the second argument must be a Uint8Array"))
 	}
 	read, written := 0, 0
-	for _, char := range call.Argument(0).String() {
+	for _, char := range r.text(call.Argument(0)).String() {
 		n := utf8.RuneLen(char)
 		if written+n > len(into) {
 			break
@@ -99,7 +105,7 @@ func (r *realm) newBytes(b []byte) goja.Value {
 // A character above U+00FF is an InvalidCharacterError
 // (https://html.spec.whatwg.org/#dom-btoa).
 func btoa(r *realm, call goja.FunctionCall) goja.Value {
-	text := call.Argument(0).String()
+	text := r.text(call.Argument(0)).String()
 	raw := make([]byte, 0, len(text))
 	for _, char := range text {
 		if char > 0xff {
@@ -120,7 +126,7 @@ func atob(r *realm, call goja.FunctionCall) goja.Value {
 			return -1
 		}
 		return c
-	}, call.Argument(0).String())
+	}, r.text(call.Argument(0)).String())
 	if len(text)%4 == 0 {
 		text = strings.TrimSuffix(strings.TrimSuffix(text, "="), "=")
 	}

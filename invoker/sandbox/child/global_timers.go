@@ -85,7 +85,7 @@ func delayOf(v goja.Value) time.Duration {
 // clearTimer is clearTimeout, clearInterval and clearImmediate: ids are shared, and unknown
 // ones are ignored.
 func clearTimer(r *realm, call goja.FunctionCall) goja.Value {
-	if id, ok := call.Argument(0).Export().(int64); ok && r.act != nil {
+	if id := call.Argument(0).ToInteger(); id > 0 && r.act != nil {
 		r.act.loop.clear(id)
 	}
 	return goja.Undefined()

@@ -24,7 +24,7 @@ func urlClass() *class[*urlState] {
 	text := func(name string, get func(*whatwg.Url) string, set func(*whatwg.Url, string)) member[*urlState] {
 		m := member[*urlState]{name: name, get: func(r *realm, u *urlState) goja.Value { return r.vm.ToValue(get(u.Url)) }}
 		if set != nil {
-			m.set = func(_ *realm, u *urlState, v goja.Value) { set(u.Url, v.String()) }
+			m.set = func(r *realm, u *urlState, v goja.Value) { set(u.Url, r.text(v).String()) }
 		}
 		return m
 	}
@@ -33,9 +33,9 @@ func urlClass() *class[*urlState] {
 	return &class[*urlState]{
 		name: "URL", length: 1,
 		construct: func(r *realm, call goja.ConstructorCall) *urlState {
-			u, err := parseURL(call.Argument(0), call.Argument(1))
+			u, err := r.parseURL(call.Argument(0), call.Argument(1))
 			if err != nil {
-				panic(r.vm.NewTypeError("Invalid URL: %s", call.Argument(0).String()))
+				panic(r.vm.NewTypeError("Invalid URL: %s", r.text(call.Argument(0)).String()))
 			}
 			return &urlState{Url: u}
 		},
@@ -53,8 +53,8 @@ func urlClass() *class[*urlState] {
 			{
 				name: "search",
 				get:  func(r *realm, u *urlState) goja.Value { return r.vm.ToValue(u.Search()) },
-				set: func(_ *realm, u *urlState, v goja.Value) {
-					u.SetSearch(v.String())
+				set: func(r *realm, u *urlState, v goja.Value) {
+					u.SetSearch(r.text(v).String())
 					u.reread()
 				},
 			},
@@ -75,12 +75,12 @@ func urlClass() *class[*urlState] {
 // urlStatics returns canParse and parse, which report a malformed URL without throwing.
 func urlStatics() []row {
 	return []row{
-		{"canParse", function("canParse", 1, func(r *realm, call goja.FunctionCall) goja.Value {
-			_, err := parseURL(call.Argument(0), call.Argument(1))
+		{"canParse", counted("canParse", func(r *realm, call goja.FunctionCall) goja.Value {
+			_, err := r.parseURL(call.Argument(0), call.Argument(1))
 			return r.vm.ToValue(err == nil)
 		})},
-		{"parse", function("parse", 1, func(r *realm, call goja.FunctionCall) goja.Value {
-			u, err := parseURL(call.Argument(0), call.Argument(1))
+		{"parse", counted("parse", func(r *realm, call goja.FunctionCall) goja.Value {
+			u, err := r.parseURL(call.Argument(0), call.Argument(1))
 			if err != nil {
 				return goja.Null()
 			}
@@ -90,16 +90,17 @@ func urlStatics() []row {
 }
 
 // parseURL parses text, relative to base unless that is undefined.
-func parseURL(text, base goja.Value) (*whatwg.Url, error) {
+func (r *realm) parseURL(text, base goja.Value) (*whatwg.Url, error) {
 	if base == nil || goja.IsUndefined(base) {
-		return whatwg.Parse(text.String())
+		return whatwg.Parse(r.text(text).String())
 	}
-	return whatwg.ParseRef(base.String(), text.String())
+	address := r.text(text).String()
+	return whatwg.ParseRef(r.text(base).String(), address)
 }
 
 // setHref replaces the whole URL, or throws a TypeError.
 func setHref(r *realm, u *urlState, v goja.Value) {
-	parsed, err := whatwg.Parse(v.String())
+	parsed, err := whatwg.Parse(r.text(v).String())
 	if err != nil {
 		panic(r.vm.NewTypeError("Invalid URL: %s", v.String()))
 	}
@@ -122,6 +123,10 @@ func origin(u *whatwg.Url) string {
 	switch u.Scheme() {
 	case "http", "https", "ws", "wss", "ftp":
 		return u.Protocol() + "//" + u.Host()
+	case "blob":
+		if inner, err := whatwg.Parse(u.Pathname()); err == nil && (inner.Scheme() == "http" || inner.Scheme() == "https") {
+			return origin(inner)
+		}
 	}
 	return "null"
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/codesous/sous/invoker/sandbox/wire/network"
 )
 
-//go:embed testdata/*.js
+//go:embed testdata/*.js testdata/interfaces/*.js
 var scripts embed.FS
 
 // prelude holds the functions of the test scripts: check collects failed checks.
@@ -29,33 +29,78 @@ export { failures };
 // export checks it. Fetches are answered with what was asked for.
 func TestGlobals(t *testing.T) {
 	t.Parallel()
-	names, err := fs.Glob(scripts, "testdata/*.js")
+	runScripts(t, "testdata")
+}
+
+// TestInterfaces runs the script of each interface and method of ECMA-429, and of others of
+// the web: testdata/interfaces/NAME.js, whose checks name the step of the specification.
+func TestInterfaces(t *testing.T) {
+	t.Parallel()
+	runScripts(t, "testdata/interfaces")
+}
+
+// TestInterfacesHaveScripts compares the list of ECMA-429 with the scripts. WebAssembly has
+// testdata/wasm.js, and some globals have the script of another name.
+func TestInterfacesHaveScripts(t *testing.T) {
+	t.Parallel()
+	elsewhere := map[string]string{
+		"globalThis": "self", "onerror": "self", "onunhandledrejection": "self", "onrejectionhandled": "self",
+		"clearTimeout": "setTimeout", "clearInterval": "setInterval", "crypto": "Crypto", "performance": "Performance",
+		"navigator.userAgent": "navigator",
+	}
+	interfaces, globals := readWebAPIs(t)
+	for _, i := range interfaces {
+		globals = append(globals, webMember{Name: i.Name})
+	}
+	for _, g := range globals {
+		name := g.Name
+		if other, ok := elsewhere[name]; ok {
+			name = other
+		}
+		if strings.HasPrefix(name, "WebAssembly.") {
+			continue
+		}
+		if _, err := scripts.ReadFile("testdata/interfaces/" + name + ".js"); err != nil {
+			t.Errorf("script of %s: got %v, want testdata/interfaces/%s.js", g.Name, err, name)
+		}
+	}
+}
+
+// runScripts runs the scripts of a folder, each in a child of its own.
+func runScripts(t *testing.T, folder string) {
+	t.Helper()
+	names, err := fs.Glob(scripts, folder+"/*.js")
 	if err != nil || len(names) == 0 {
-		t.Fatalf("scripts of globals = %v, %v, want some", names, err)
+		t.Fatalf("scripts of %s = %v, %v, want some", folder, names, err)
 	}
 	for _, name := range names {
-		t.Run(strings.TrimSuffix(strings.TrimPrefix(name, "testdata/"), ".js"), func(t *testing.T) {
+		t.Run(strings.TrimSuffix(strings.TrimPrefix(name, folder+"/"), ".js"), func(t *testing.T) {
 			t.Parallel()
-			source, err := scripts.ReadFile(name)
-			if err != nil {
-				t.Fatalf("scripts.ReadFile: %v", err)
-			}
-			p := inProcess(t)
-			p.env = map[string]string{"REGION": "eu", "__proto__": "x"}
-			p.host = answer
-			p.load(map[string]string{
-				"function.js": `import run from "./case.js"; import { failures } from "./check.js";
-					export default async () => { await run(); return failures }`,
-				"case.js": string(source), "check.js": prelude,
-			})
-			var failures []string
-			if err := json.Unmarshal([]byte(p.value("null")), &failures); err != nil {
-				t.Fatalf("json.Unmarshal: %v", err)
-			}
-			for _, f := range failures {
-				t.Errorf("script: %s", f)
-			}
+			runScript(t, name)
 		})
+	}
+}
+
+func runScript(t *testing.T, name string) {
+	t.Helper()
+	source, err := scripts.ReadFile(name)
+	if err != nil {
+		t.Fatalf("scripts.ReadFile: %v", err)
+	}
+	p := inProcess(t)
+	p.env = map[string]string{"REGION": "eu", "__proto__": "x"}
+	p.host = answer
+	p.load(map[string]string{
+		"function.js": `import run from "./case.js"; import { failures } from "./check.js";
+			export default async () => { await run(); return failures }`,
+		"case.js": string(source), "check.js": prelude,
+	})
+	var failures []string
+	if err := json.Unmarshal([]byte(p.value("null")), &failures); err != nil {
+		t.Fatalf("json.Unmarshal: %v", err)
+	}
+	for _, f := range failures {
+		t.Errorf("script: %s", f)
 	}
 }
 

@@ -30,6 +30,22 @@ func function(name string, length int, call func(*realm, goja.FunctionCall) goja
 	}
 }
 
+// counted is function for one of WebIDL that needs an argument: without it, it throws a
+// TypeError.
+func counted(name string, call func(*realm, goja.FunctionCall) goja.Value) func(*realm) goja.Value {
+	return function(name, 1, func(r *realm, c goja.FunctionCall) goja.Value {
+		r.needs(c, 1, name)
+		return call(r, c)
+	})
+}
+
+// needs throws a TypeError for a call of fewer arguments than least.
+func (r *realm) needs(call goja.FunctionCall, least int, name string) {
+	if len(call.Arguments) < least {
+		panic(r.vm.NewTypeError("%s: %d arguments are required, not %d", name, least, len(call.Arguments)))
+	}
+}
+
 // newFunction makes a function object that bears its JavaScript name and length.
 func (r *realm) newFunction(name string, length int, call func(goja.FunctionCall) goja.Value) *goja.Object {
 	f := r.vm.ToValue(call).(*goja.Object)

@@ -44,7 +44,7 @@ func (r *realm) readOptions(before *requestOptions, init *goja.Object) *requestO
 		if v == nil {
 			continue
 		}
-		text := v.String()
+		text := r.text(v).String()
 		if option.values != nil && !slices.Contains(option.values, text) {
 			panic(r.vm.NewTypeError("Request: %q is no value of the option %s", text, option.name))
 		}

@@ -7,7 +7,7 @@ const formats = ["deflate", "deflate-raw", "gzip"];
 const part = natives.part();
 
 function formatOf(value, what) {
-  const format = String(value);
+  const format = `${value}`;
   if (!formats.includes(format)) throw new TypeError(`${what}: ${JSON.stringify(format)} is no format; it must be "deflate", "deflate-raw" or "gzip"`);
   return format;
 }

@@ -14,7 +14,7 @@ class Event {
   }
   constructor(type, options = undefined) {
     needs(arguments.length, 1, "Event");
-    type = String(type);
+    type = `${type}`;
     const { bubbles, cancelable, composed } = dictionary(options, "The options");
     this.#e = {
       type, bubbles: !!bubbles, cancelable: !!cancelable, composed: !!composed, target: null, current: null, phase: 0, time: natives.now(),
@@ -42,7 +42,7 @@ class Event {
   get timeStamp() { return this.#e.time; }
   initEvent(type, bubbles = false, cancelable = false) {
     needs(arguments.length, 1, "initEvent");
-    initialize(this, String(type), bubbles, cancelable);
+    initialize(this, `${type}`, bubbles, cancelable);
   }
 }
 expose(Event);
@@ -72,7 +72,7 @@ class CustomEvent extends Event {
   initCustomEvent(type, bubbles = false, cancelable = false, detail = null) {
     this.#detail;
     needs(arguments.length, 1, "initCustomEvent");
-    if (initialize(this, String(type), bubbles, cancelable)) this.#detail = detail;
+    if (initialize(this, `${type}`, bubbles, cancelable)) this.#detail = detail;
   }
 }
 expose(CustomEvent);
@@ -84,10 +84,10 @@ class EventTarget {
   addEventListener(type, callback, options = undefined) {
     const target = targetOf(this);
     needs(arguments.length, 2, "addEventListener");
-    add(target, String(type), listenerOf(callback), addOptions(options));
+    add(target, `${type}`, listenerOf(callback), addOptions(options));
   }
   removeEventListener(type, callback, options = undefined) {
-    const list = listenersOf(targetOf(this)).get(String(type));
+    const list = listenersOf(targetOf(this)).get(`${type}`);
     needs(arguments.length, 2, "removeEventListener");
     listenerOf(callback);
     const capture = captureOf(options), found = list && list.find((l) => l.callback === callback && l.capture === capture);
@@ -216,6 +216,7 @@ function call(l, event, e) {
 
 // handle runs an event handler (https://html.spec.whatwg.org/#the-event-handler-processing-algorithm).
 function handle(l, event, e) {
+  if (typeof l.handler !== "function") return; // an object is kept as it is
   const special = e.current === globalThis && e.type === "error" && require("internal/reporting").isErrorEvent(event);
   const args = special ? [event.message, event.filename, event.lineno, event.colno, event.error] : [event];
   const result = apply(l.handler, e.current, args);
@@ -235,13 +236,12 @@ function setHandler(target, type, handler) {
     if (l) remove(list, l);
     return;
   }
-  const f = typeof handler === "function" ? handler : () => {};
   if (l) {
-    l.handler = f;
+    l.handler = handler;
     return;
   }
   add(target, type, {}, { capture: false });
-  listenersOf(target).get(type).at(-1).handler = f;
+  listenersOf(target).get(type).at(-1).handler = handler;
 }
 
 // fire dispatches an event of the platform.

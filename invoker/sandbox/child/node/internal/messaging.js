@@ -10,7 +10,7 @@ class MessageEvent extends Event {
     super(type, options);
     const { data, lastEventId, origin, ports, source } = dictionary(options, "The options");
     this.#m = {
-      data: data === undefined ? null : data, origin: origin === undefined ? "" : String(origin), lastEventId: lastEventId === undefined ? "" : String(lastEventId),
+      data: data === undefined ? null : data, origin: origin === undefined ? "" : `${origin}`, lastEventId: lastEventId === undefined ? "" : `${lastEventId}`,
       source: sourceOf(source), ports: portsOf(ports),
     };
   }
@@ -22,8 +22,8 @@ class MessageEvent extends Event {
   initMessageEvent(type, bubbles = false, cancelable = false, data = null, origin = "", lastEventId = "", source = null, ports = []) {
     this.#m;
     needs(arguments.length, 1, "initMessageEvent");
-    const m = { data, origin: String(origin), lastEventId: String(lastEventId), source: sourceOf(source), ports: portsOf(ports) };
-    if (initialize(this, String(type), bubbles, cancelable)) this.#m = m;
+    const m = { data, origin: `${origin}`, lastEventId: `${lastEventId}`, source: sourceOf(source), ports: portsOf(ports) };
+    if (initialize(this, `${type}`, bubbles, cancelable)) this.#m = m;
   }
 }
 expose(MessageEvent);
@@ -89,8 +89,10 @@ function newPort() {
 function transferOf(options) {
   if (options === undefined || options === null) return [];
   if (typeof options !== "object" && typeof options !== "function") throw new TypeError("postMessage: the options must be an object");
-  if (typeof options[Symbol.iterator] === "function") return [...options];
-  return options.transfer === undefined ? [] : [...options.transfer];
+  const list = typeof options[Symbol.iterator] === "function" ? options : options.transfer;
+  const transfer = list === undefined ? [] : [...list];
+  for (const item of transfer) if (item === null || typeof item !== "object" && typeof item !== "function") throw new TypeError("postMessage: a value of transfer is no object");
+  return transfer;
 }
 
 function post(p, message, transfer) {

@@ -3,7 +3,7 @@ const { expose, illegal, needs } = require("internal/webidl");
 const { EventTarget } = require("internal/events");
 
 const timeline = () => require("internal/timeline"); // when a script first uses it
-const text = (v) => (v === undefined ? undefined : String(v));
+const text = (v) => (v === undefined ? undefined : `${v}`);
 
 let making = true;
 
@@ -15,7 +15,7 @@ class Performance extends EventTarget {
   }
   now() { return this.#own && natives.now(); }
   get timeOrigin() { return this.#own && natives.origin(); }
-  toJSON() { return { timeOrigin: this.timeOrigin }; }
+  toJSON() { this.#own; return { timeOrigin: this.timeOrigin }; }
   mark(name, options = undefined) {
     this.#own;
     needs(arguments.length, 1, "mark");
@@ -32,12 +32,12 @@ class Performance extends EventTarget {
   getEntriesByType(type) {
     this.#own;
     needs(arguments.length, 1, "getEntriesByType");
-    return timeline().list(undefined, String(type));
+    return timeline().list(undefined, `${type}`);
   }
   getEntriesByName(name, type = undefined) {
     this.#own;
     needs(arguments.length, 1, "getEntriesByName");
-    return timeline().list(String(name), text(type));
+    return timeline().list(`${name}`, text(type));
   }
 }
 expose(Performance);

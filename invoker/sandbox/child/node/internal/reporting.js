@@ -12,7 +12,7 @@ class ErrorEvent extends Event {
     needs(arguments.length, 1, "ErrorEvent");
     super(type, options);
     const { colno, error, filename, lineno, message } = dictionary(options, "The options");
-    this.#m = { message: message === undefined ? "" : String(message), filename: filename === undefined ? "" : String(filename), lineno: lineno >>> 0, colno: colno >>> 0, error };
+    this.#m = { message: message === undefined ? "" : `${message}`, filename: filename === undefined ? "" : `${filename}`, lineno: lineno >>> 0, colno: colno >>> 0, error };
   }
   get message() { return this.#m.message; }
   get filename() { return this.#m.filename; }

@@ -11,7 +11,7 @@ class TextEncoderStream {
     let high = ""; // a leading surrogate that waits for its other half
     this.#t = transform.create({
       transform: (chunk) => attempt(() => {
-        let text = high + String(chunk);
+        let text = high + `${chunk}`;
         high = "";
         const last = text.charCodeAt(text.length - 1);
         if (last >= 0xd800 && last <= 0xdbff) {

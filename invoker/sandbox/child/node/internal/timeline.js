@@ -29,7 +29,7 @@ class PerformanceMark extends PerformanceEntry {
   #m;
   constructor(name, options = undefined) {
     needs(arguments.length, 1, "PerformanceMark");
-    name = String(name);
+    name = `${name}`;
     const { detail, startTime } = dictionary(options, "The options");
     const start = startTime === undefined ? natives.now() : timeOf(startTime);
     making = { name, type: "mark", start, duration: 0, detail: copyOf(detail) };
@@ -85,7 +85,7 @@ const mark = (name, options) => keep(new PerformanceMark(name, options));
 // at converts a mark to a time: that of the last mark of that name, or the time itself.
 function at(value) {
   if (typeof value === "number") return timeOf(value);
-  const name = String(value), all = own();
+  const name = `${value}`, all = own();
   for (let i = all.length - 1; i >= 0; i--) {
     const e = stateOf(all[i]);
     if (e.type === "mark" && e.name === name) return e.start;
@@ -95,9 +95,9 @@ function at(value) {
 
 // measure is (name, start or options, end).
 function measure(name, from, to) {
-  name = String(name);
+  name = `${name}`;
   const given = from !== null && (typeof from === "object" || typeof from === "function");
-  const { detail, duration, end, start } = given ? from : { start: from === undefined || from === null ? undefined : String(from) };
+  const { detail, duration, end, start } = given ? from : { start: from === undefined || from === null ? undefined : `${from}` };
   if (given && (detail !== undefined || duration !== undefined || end !== undefined || start !== undefined)) {
     if (to !== undefined) throw new TypeError("measure: an end must not be given beside options");
     if (start === undefined && end === undefined) throw new TypeError("measure: the options need start or end");
@@ -105,7 +105,7 @@ function measure(name, from, to) {
   }
   const length = duration === undefined ? undefined : timeOf(duration);
   let last;
-  if (to !== undefined) last = at(String(to));
+  if (to !== undefined) last = at(`${to}`);
   else if (end !== undefined) last = at(end);
   else last = start !== undefined && length !== undefined ? at(start) + length : natives.now();
   let first = 0;

@@ -2,28 +2,34 @@
 const { Buffer, viewOf, isArrayBuffer } = require("internal/bytes");
 const { invalidType } = require("internal/errors");
 const { Event, CustomEvent, EventTarget } = require("internal/events");
-const { expose, dictionary, needs } = require("internal/webidl");
+const { apply, expose, dictionary, needs } = require("internal/webidl");
 let isBlob, fileOf;
 const asyncIterator = Symbol.asyncIterator || Symbol.for("Symbol.asyncIterator");
 
 // usv converts to a text without lone surrogates.
-const usv = (v) => String(v).replace(/[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g, "\ufffd");
+const usv = (v) => `${v}`.replace(/[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g, "\ufffd");
+
+// listOf reads the parts of a Blob: what has no bytes is a text.
+function listOf(parts) {
+  if (parts === null || typeof parts !== "object" && typeof parts !== "function" || typeof parts[Symbol.iterator] !== "function") throw new TypeError("Blob: the parts must be a sequence");
+  return Array.from(parts, (part) => (isBlob(part) || ArrayBuffer.isView(part) || isArrayBuffer(part) ? part : usv(part)));
+}
 
 class Blob {
   #bytes;
   #type;
   static { isBlob = (o) => o !== null && typeof o === "object" && #bytes in o; }
   constructor(parts = [], options = undefined) {
+    const list = listOf(parts);
     const { endings, type: given } = dictionary(options, "The options");
-    if (endings !== undefined && !["transparent", "native"].includes(String(endings))) throw new TypeError('Blob: the option endings must be "transparent" or "native"');
-    if (parts === null || typeof parts !== "object" || typeof parts[Symbol.iterator] !== "function") throw new TypeError("Blob: the parts must be a sequence");
-    this.#bytes = Buffer.concat(Array.from(parts, (part) => {
+    if (endings !== undefined && !["transparent", "native"].includes(`${endings}`)) throw new TypeError('Blob: the option endings must be "transparent" or "native"');
+    this.#bytes = Buffer.concat(list.map((part) => {
       if (isBlob(part)) return part.#bytes;
       if (ArrayBuffer.isView(part)) return Buffer.from(new Uint8Array(part.buffer, part.byteOffset, part.byteLength));
       if (isArrayBuffer(part)) return Buffer.from(new Uint8Array(part));
-      return Buffer.from(endings !== undefined && String(endings) === "native" ? usv(part).replace(/\r\n|\r/g, "\n") : usv(part));
+      return Buffer.from(endings !== undefined && `${endings}` === "native" ? part.replace(/\r\n|\r/g, "\n") : part);
     }));
-    const type = given !== undefined ? String(given) : "";
+    const type = given !== undefined ? `${given}` : "";
     this.#type = /[^\x20-\x7e]/.test(type) ? "" : type.toLowerCase();
   }
   get size() { return this.#bytes.length; }
@@ -51,10 +57,12 @@ class File extends Blob {
   static { fileOf = (o) => (#name in o ? { name: o.#name, lastModified: o.#modified } : undefined); }
   constructor(parts, name, options = undefined) {
     needs(arguments.length, 2, "File");
-    super(parts, options);
-    this.#name = usv(name);
-    const { lastModified } = dictionary(options, "The options");
-    this.#modified = lastModified !== undefined ? Math.trunc(Number(lastModified)) || 0 : Date.now();
+    const list = listOf(parts);
+    name = usv(name);
+    super(list, options);
+    this.#name = name;
+    const { lastModified } = dictionary(options, "The options"), time = Math.trunc(Number(lastModified));
+    this.#modified = lastModified === undefined ? Date.now() : Number.isFinite(time) ? time : 0;
   }
   get name() { return this.#name; }
   get lastModified() { return this.#modified; }
@@ -69,6 +77,21 @@ function copyOf(o) {
   const file = fileOf(o), type = { type: typeOf(o) };
   return file ? new File([o], file.name, { ...type, lastModified: file.lastModified }) : new Blob([o], type);
 }
+
+// FormIterator iterates over the entries of a form. It counts, so that it follows changes.
+class FormIterator {
+  #entries;
+  #of;
+  #at = 0;
+  constructor(entries, of) { this.#entries = entries; this.#of = of; }
+  next() {
+    const list = this.#entries();
+    return this.#at < list.length ? { value: this.#of(list[this.#at++]), done: false } : { value: undefined, done: true };
+  }
+}
+expose(FormIterator, "FormData Iterator");
+delete FormIterator.prototype.constructor;
+Object.setPrototypeOf(FormIterator.prototype, Object.getPrototypeOf(Object.getPrototypeOf([].values())));
 
 class FormData {
   #entries = [];
@@ -110,11 +133,11 @@ class FormData {
   }
   forEach(f, self = undefined) {
     if (typeof f !== "function") throw new TypeError("forEach: the callback must be a function");
-    for (const [k, v] of this.#entries) f.call(self, v, k, this);
+    for (let i = 0; i < this.#entries.length; i++) apply(f, self, [this.#entries[i][1], this.#entries[i][0], this]);
   }
-  entries() { return this.#entries.map((e) => e.slice())[Symbol.iterator](); }
-  keys() { return this.#entries.map((e) => e[0])[Symbol.iterator](); }
-  values() { return this.#entries.map((e) => e[1])[Symbol.iterator](); }
+  entries() { this.#entries; return new FormIterator(() => this.#entries, (e) => [e[0], e[1]]); }
+  keys() { this.#entries; return new FormIterator(() => this.#entries, (e) => e[0]); }
+  values() { this.#entries; return new FormIterator(() => this.#entries, (e) => e[1]); }
 }
 expose(FormData);
 Object.defineProperty(FormData.prototype, Symbol.iterator, { value: FormData.prototype.entries, writable: true, configurable: true });

@@ -15,7 +15,7 @@ class CloseEvent extends Event {
     needs(arguments.length, 1, "CloseEvent");
     super(type, options);
     const { code, reason, wasClean } = dictionary(options, "The options");
-    this.#c = { code: code & 0xffff, reason: reason === undefined ? "" : String(reason), wasClean: !!wasClean };
+    this.#c = { code: code & 0xffff, reason: reason === undefined ? "" : `${reason}`, wasClean: !!wasClean };
   }
   get wasClean() { return this.#c.wasClean; }
   get code() { return this.#c.code; }
@@ -31,7 +31,7 @@ class WebSocket extends EventTarget {
   constructor(url, protocols = []) {
     needs(arguments.length, 1, "WebSocket");
     super();
-    const address = String(url), parsed = natives.parse(address);
+    const address = `${url}`, parsed = natives.parse(address);
     if (!parsed) throw syntaxError(`${JSON.stringify(address)} is no URL with the scheme ws, wss, http or https and without a fragment`);
     const wanted = protocolsOf(protocols);
     this.#s = {
@@ -47,7 +47,7 @@ class WebSocket extends EventTarget {
   get protocol() { return this.#s.protocol; }
   get binaryType() { return this.#s.binaryType; }
   set binaryType(type) {
-    const s = this.#s, value = String(type);
+    const s = this.#s, value = `${type}`;
     if (value === "blob" || value === "arraybuffer") s.binaryType = value;
   }
   send(data) {
@@ -85,7 +85,7 @@ expose(WebSocket);
 constants(WebSocket, { CONNECTING, OPEN, CLOSING, CLOSED });
 
 function protocolsOf(protocols) {
-  const list = typeof protocols === "object" && protocols !== null ? [...protocols].map(String) : [String(protocols)];
+  const list = typeof protocols === "object" && protocols !== null ? [...protocols].map((p) => `${p}`) : [`${protocols}`];
   for (const [i, p] of list.entries()) {
     if (!token.test(p)) throw syntaxError(`${JSON.stringify(p)} is no name of a protocol`);
     if (list.indexOf(p) !== i) throw syntaxError(`the protocol ${p} is there twice`);

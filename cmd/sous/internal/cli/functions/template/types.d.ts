@@ -468,6 +468,7 @@ declare function structuredClone<T>(value: T, options?: { transfer?: Transferabl
 declare const console: {
   assert(condition?: boolean, ...values: unknown[]): void;
   count(label?: string): void;
+  clear(): void;
   countReset(label?: string): void;
   debug(...values: unknown[]): void;
   dir(value?: unknown, options?: unknown): void;

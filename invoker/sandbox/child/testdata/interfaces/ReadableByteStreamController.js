@@ -1,0 +1,16 @@
+// ReadableByteStreamController: https://streams.spec.whatwg.org/#rbs-controller-class
+import { check, throws, rejects } from "./check.js";
+const make = (more, strategy) => { let c; const s = new ReadableStream({ type: "bytes", start(x) { c = x; }, ...more }, strategy); return [s, c]; };
+export default async function () {
+  throws("Streams §4.7: no constructor", () => new ReadableByteStreamController(), "TypeError");
+  const [s, c] = make({}, { highWaterMark: 4 }); check("Streams §4.7.3: the values at first", [c.byobRequest, c.desiredSize, make()[1].desiredSize, String(c)], [null, 4, 0, "[object ReadableByteStreamController]"]);
+  for (const [what, v] of [["nothing", undefined], ["text", "x"], ["a buffer", new ArrayBuffer(1)], ["an empty view", new Uint8Array()]]) throws("Streams §4.7.3 enqueue(), steps 1 and 2: " + what, () => c.enqueue(v), "TypeError");
+  const chunk = new Uint8Array([1, 2, 3]); check("Streams §4.7.3 enqueue(): returns undefined", c.enqueue(chunk), undefined); check("Streams §4.9.5 Enqueue, step 7: the buffer moves", [chunk.length, c.desiredSize], [0, 1]); throws("Streams §4.9.5 Enqueue, step 6: a detached buffer", () => c.enqueue(chunk), "TypeError"); c.enqueue(new Uint16Array([0x0504]));
+  const r = s.getReader(), one = await r.read(); check("Streams §4.7.4 [[PullSteps]]: a Uint8Array of each chunk", [one.value.constructor === Uint8Array, [...one.value], [...(await r.read()).value]], [true, [1, 2, 3], [4, 5]]);
+  c.enqueue(new Uint8Array(1)); c.close(); throws("Streams §4.7.3 close(), step 1: twice", () => c.close(), "TypeError"); throws("Streams §4.7.3 enqueue(), step 3: behind close", () => c.enqueue(new Uint8Array(1)), "TypeError"); check("Streams §4.9.5 Close, step 3: the queue first", [(await r.read()).done, (await r.read()).done, c.desiredSize], [false, true, 0]);
+  const [es, ec] = make(); ec.error("bad"); await rejects("Streams §4.7.3 error()", es.getReader().read(), "bad"); check("Streams §4.9.5 GetDesiredSize: null if errored", ec.desiredSize, null); throws("Streams §4.7.3 enqueue(), step 4: errored", () => ec.enqueue(new Uint8Array(1)), "TypeError"); throws("Streams §4.7.3 close(), step 2: errored", () => ec.close(), "TypeError");
+  const [hs, hc] = make(), half = hs.getReader({ mode: "byob" }).read(new Uint16Array(1)); half.catch(() => {}); hc.byobRequest.view[0] = 1; hc.byobRequest.respond(1); throws("Streams §4.9.5 Close, step 4: a part of an element", () => hc.close(), "TypeError"); await rejects("Streams §4.9.5 Close, step 4: the stream is errored", half, "TypeError");
+  const [as] = make({ autoAllocateChunkSize: 4, pull(x) { const v = x.byobRequest.view; v[0] = v.byteLength; x.byobRequest.respond(1); } }); check("Streams §4.7.4 [[PullSteps]], step 4: autoAllocateChunkSize", [...(await as.getReader().read()).value], [4]);
+  const [bs, bc] = make(), reading = bs.getReader({ mode: "byob" }).read(new Uint8Array(2)), q = bc.byobRequest; bc.enqueue(new Uint8Array([9])); check("Streams §4.9.5 Enqueue, step 8: enqueue invalidates the request", [q.view, [...(await reading).value]], [null, [9]]); const got = bc.byobRequest; check("Streams §4.7.3 byobRequest: null without a read", got, null);
+  for (const name of ["close", "error"]) throws("Streams §4.7.3 " + name + "(): the receiver is checked", () => ReadableByteStreamController.prototype[name].call({}), "TypeError");
+}

@@ -1,0 +1,6 @@
+// queueMicrotask: https://html.spec.whatwg.org/#dom-queuemicrotask
+import { check, throws } from "./check.js";
+export default async function () {
+  for (const v of [undefined, null, 1, "x", {}]) throws("HTML §8.7: the callback is a function", () => queueMicrotask(v), "TypeError"); throws("HTML §8.7: needs an argument", () => queueMicrotask(), "TypeError"); const log = []; check("HTML §8.7: returns undefined", queueMicrotask(function (...args) { log.push("1", this, args.length); }), undefined); Promise.resolve().then(() => log.push("2")); setTimeout(() => log.push("task")); log.push("sync"); await new Promise((r) => setTimeout(r, 2)); check("HTML §8.1.7.3 perform a microtask checkpoint: in order, all before the next task", log, ["sync", "1", undefined, 0, "2", "task"]); log.length = 0;
+  const onError = (e) => { e.preventDefault(); log.push(e.error.message); }, onRejection = () => log.push("rejection"); addEventListener("error", onError); addEventListener("unhandledrejection", onRejection); queueMicrotask(() => { throw new Error("thrown"); }); queueMicrotask(() => log.push("next")); await new Promise((r) => setTimeout(r, 2)); removeEventListener("error", onError); removeEventListener("unhandledrejection", onRejection); check("HTML §8.7: an exception is reported, it is no rejection", log, ["thrown", "next"]);
+}

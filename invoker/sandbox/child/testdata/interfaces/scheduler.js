@@ -1,0 +1,6 @@
+// scheduler.wait, as Workers have it: https://developers.cloudflare.com/workers/runtime-apis/scheduler/
+import { check, throws, rejects } from "./check.js";
+export default async function () {
+  throws("Scheduler: no constructor", () => new Scheduler(), "TypeError"); const start = performance.now(), p = scheduler.wait(5); check("wait(): a promise", p instanceof Promise, true); check("wait(): resolves with undefined, not before", [await p, performance.now() - start >= 4.9], [undefined, true]); await rejects("wait(): needs a time", scheduler.wait(), "TypeError"); for (const signal of [1, {}, "x"]) await rejects("wait(): signal is an AbortSignal", scheduler.wait(1, { signal }), "TypeError"); await rejects("wait(): a signal that has aborted", scheduler.wait(1, { signal: AbortSignal.abort("before") }), "before");
+  const c = new AbortController(), w = scheduler.wait(60000, { signal: c.signal }); c.abort("stop"); await rejects("wait(): aborts with the reason", w, "stop"); const d = new AbortController(); await scheduler.wait(0, { signal: d.signal }); d.abort(); await rejects("wait(): another receiver rejects", Scheduler.prototype.wait.call({}, 1), "TypeError"); check("wait(): undefined options, times below 0", [await scheduler.wait(0, undefined), await scheduler.wait(-1)], [undefined, undefined]);
+}

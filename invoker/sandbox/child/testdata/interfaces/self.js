@@ -1,0 +1,7 @@
+// self, globalThis and the handlers of the global object:
+// https://html.spec.whatwg.org/#dom-self, https://tc39.es/ecma262/#sec-globalthis
+import { check } from "./check.js";
+export default async function () {
+  check("HTML §10.2.1 self: the global object", [self === globalThis, self.self === self, globalThis.globalThis === globalThis], [true, true, true]); check("ECMA-262 §19.1.1 globalThis", ((d) => [d.enumerable, d.writable, d.configurable])(Object.getOwnPropertyDescriptor(globalThis, "globalThis")), [false, true, true]); check("DOM §2.7: the global object is an EventTarget", [self instanceof EventTarget, typeof addEventListener], [true, "function"]); check("HTML §8.1.8.2.1: handlers are null at first", [self.onerror, self.onunhandledrejection, self.onrejectionhandled], [null, null, null]);
+  const seen = []; self.onunhandledrejection = (e) => { seen.push(e.type, e.reason); return false; }; self.onrejectionhandled = (e) => { seen.push(e.type); }; const p = Promise.reject("why"); await new Promise((r) => setTimeout(r, 2)); p.catch(() => {}); await new Promise((r) => setTimeout(r, 2)); self.onunhandledrejection = self.onrejectionhandled = null; check("HTML §8.1.4.7: onunhandledrejection (false prevents), onrejectionhandled", seen, ["unhandledrejection", "why", "rejectionhandled"]); const f = () => seen.push("x"); self.onerror = f; check("HTML §8.1.8.1: a handler is what was set", self.onerror === f, true); self.onerror = null;
+}
