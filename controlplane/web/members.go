@@ -36,6 +36,30 @@ func members(object json.RawMessage, visit func(name string, value json.RawMessa
 	}
 }
 
+// entries returns how many values an object or an array has, with those of arrays in it. It counts
+// commas, and stops at the first one beyond limit. Text that is not JSON has any number.
+func entries(raw json.RawMessage, limit int) int {
+	s := scanner{text: raw}
+	if !s.take('{') && !s.take('[') {
+		return 0
+	}
+	if c := s.next(); c == '}' || c == ']' {
+		return 0
+	}
+	n := 1
+	for s.at < len(s.text) && n <= limit {
+		switch s.text[s.at] {
+		case '"':
+			s.skipString()
+			continue
+		case ',':
+			n++
+		}
+		s.at++
+	}
+	return n
+}
+
 // text returns the text of a JSON string, which is a part of raw if it has no escapes. It reports
 // false for any other value.
 func text(raw json.RawMessage) ([]byte, bool) {
