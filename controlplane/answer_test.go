@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -110,5 +111,18 @@ func TestSilentStreamsOutliveTheirDeadline(t *testing.T) {
 	})
 	if !ended {
 		t.Error("the stream was cut, want an end event")
+	}
+}
+
+// The headers of an answer take from the budget of bytes, like its body.
+func TestHeadsOfAnswersTakeFromTheBudget(t *testing.T) {
+	t.Parallel()
+	h := start(t, func(c *controlplane.Config) { c.BodyBudget = 1 << 20 })
+	for size, want := range map[int]int{1 << 10: http.StatusOK, 900 << 10: http.StatusTooManyRequests} {
+		h.answers(`{"x-large":"` + strings.Repeat("x", size) + `"}`)
+		a := h.call(t, "GET", h.web("/"), "")
+		if got := len(a.header.Get("X-Large")); a.status != want || want == http.StatusOK && got != size || want != http.StatusOK && got > 0 {
+			t.Errorf("a header of %d bytes with a budget of 1 MiB: got %d and %d bytes of it, want %d", size, a.status, got, want)
+		}
 	}
 }

@@ -264,11 +264,14 @@ func TestCustomDomainsServeTheirFunction(t *testing.T) {
 	}
 	before := h.engine.count()
 	for _, host := range []string{
-		"x" + name, "www." + name, name + ".evil.example", customZone, "shop-" + customZone, "xn--shp-tna." + customZone, "_sous-challenge." + name, name + "..", "shop%2e" + customZone, "127.0.0.1", "localhost",
+		"x" + name, "www." + name, name + ".evil.example", customZone, "shop-" + customZone, "xn--shp-tna." + customZone, "_sous-challenge." + name, "shop%2e" + customZone, "127.0.0.1", "localhost",
 	} {
 		if a := h.call(t, "GET", "/healthz", "", "Host", host); a.status != 200 {
 			t.Errorf("%s/healthz: got %d, want 200 of the API", host, a.status)
 		}
+	}
+	for _, host := range []string{name + "..", name + "..:443", "shop.." + customZone} {
+		h.call(t, "GET", "/healthz", "", "Host", host).refused(t, http.StatusNotFound, api.CodeRouteNotFound)
 	}
 	if h.engine.count() != before {
 		t.Error("a host that only looks like the domain ran the function, want the API")

@@ -9,16 +9,11 @@ import (
 	"github.com/codesous/sous/storage/activations"
 )
 
-// replay answers a repeated idempotent call from its record, before the function is
-// resolved; both results are nil where there is no record yet. Authorize comes first: only
-// a caller that could have made the record sees it. Two first calls at the same moment both
-// find nothing; recorder.claim then decides which of them runs.
+// replay answers a repeated idempotent call from its record; both results are nil where there is
+// no record yet. The caller is authorized before, as only one that could have made the record sees
+// it, and admitted by the rate of the tenant: a repeat counts as a call. Two first calls at the same
+// moment both find nothing; recorder.claim then decides which of them runs.
 func (i *Invoker) replay(ctx context.Context, inv *api.Invocation) (*api.Outcome, error) {
-	if inv.Access != api.AccessUnrestricted {
-		if err := i.Authorize(ctx, inv); err != nil {
-			return nil, err
-		}
-	}
 	id := inv.DerivedID()
 	rec, err := i.activations.Get(ctx, inv.Tenant, id)
 	if err != nil {
@@ -28,6 +23,23 @@ func (i *Invoker) replay(ctx context.Context, inv *api.Invocation) (*api.Outcome
 		return nil, err
 	}
 	return taken(rec, fingerprint(inv), nil)
+}
+
+// replayGone is replay for a function that cannot be resolved, which may be gone: without keys, its
+// callers are answered all the same. The rate comes after the record, so that calls of functions
+// that never were leave no state of their tenants.
+func (i *Invoker) replayGone(ctx context.Context, inv *api.Invocation) (*api.Outcome, error) {
+	if inv.IdempotencyKey == "" || inv.Access != api.AccessUnrestricted {
+		return nil, nil //nolint:nilnil // documented: there is nothing to replay
+	}
+	out, err := i.replay(ctx, inv)
+	if out == nil || err != nil {
+		return nil, err
+	}
+	if err := i.admit(ctx, inv.Tenant); err != nil {
+		return nil, err
+	}
+	return out, nil
 }
 
 // replayed counts the answer to a repeated idempotent call; found reports that its

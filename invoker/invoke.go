@@ -41,8 +41,8 @@ func (i *Invoker) Invoke(ctx context.Context, inv api.Invocation) (*api.Outcome,
 	return i.invoke(ctx, &inv)
 }
 
-// invoke takes an invocation through its steps: replay of an idempotent repeat, resolution,
-// authorization, a slot, a sandbox, execution. Each error up to the sandbox is a refusal,
+// invoke takes an invocation through its steps: resolution, authorization, the rate of the tenant,
+// replay of an idempotent repeat, a slot, a sandbox, execution. Each error up to the sandbox is a refusal,
 // which leaves no record.
 func (i *Invoker) invoke(ctx context.Context, inv *api.Invocation) (*api.Outcome, error) {
 	if err := i.begin(inv); err != nil {
@@ -58,20 +58,26 @@ func (i *Invoker) invoke(ctx context.Context, inv *api.Invocation) (*api.Outcome
 	if err := i.runnable(inv); err != nil {
 		return nil, i.metrics.refuse(inv, false, err)
 	}
-	if inv.IdempotencyKey != "" {
-		if out, err := i.replay(ctx, inv); out != nil || err != nil {
-			return i.replayed(inv, false, out, err)
-		}
-	}
 	res, err := i.resolver.resolve(ctx, target{inv.Tenant, inv.Namespace, inv.Function, inv.Ref})
 	if err != nil {
+		if out, err := i.replayGone(ctx, inv); out != nil || err != nil {
+			return i.replayed(inv, false, out, err)
+		}
 		return nil, i.metrics.refuse(inv, false, err)
 	}
 	if err := inv.Permit(res.Version.Config.Authz); err != nil {
 		return nil, i.metrics.refuse(inv, true, err)
 	}
 	// Only now, so that callers of functions that do not exist leave no state of their tenants.
-	if err := i.admitAnswered(ctx, inv); err != nil {
+	if err := i.admit(ctx, inv.Tenant); err != nil {
+		return nil, i.metrics.refuse(inv, true, err)
+	}
+	if inv.IdempotencyKey != "" {
+		if out, err := i.replay(ctx, inv); out != nil || err != nil {
+			return i.replayed(inv, true, out, err)
+		}
+	}
+	if err := i.admitRecord(ctx, inv); err != nil {
 		return nil, i.metrics.refuse(inv, true, err)
 	}
 	if err := i.checkHeld(inv, res); err != nil {

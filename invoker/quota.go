@@ -34,15 +34,13 @@ func (i *Invoker) admit(ctx context.Context, tenant string) error {
 	return i.quotas.Call(ctx, tenant)
 }
 
-// admitAnswered is admit for a call that is answered with the result. It also refuses an idempotent
-// call whose result may not be stored, since repeats of the call are answered with it.
-func (i *Invoker) admitAnswered(ctx context.Context, inv *api.Invocation) error {
-	if i.quotas != nil && inv.IdempotencyKey != "" {
-		if err := i.quotas.Records(ctx, inv.Tenant); err != nil {
-			return err
-		}
+// admitRecord refuses an idempotent call whose result may not be stored, since repeats of the call
+// are answered with it. Error: CodeTenantRate.
+func (i *Invoker) admitRecord(ctx context.Context, inv *api.Invocation) error {
+	if i.quotas == nil || inv.IdempotencyKey == "" {
+		return nil
 	}
-	return i.admit(ctx, inv.Tenant)
+	return i.quotas.Records(ctx, inv.Tenant)
 }
 
 // chargesEgress returns the function that charges a tenant with the bytes of its functions'

@@ -2,6 +2,7 @@ package invoker_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -70,6 +71,41 @@ func TestFullRecordsAreShort(t *testing.T) {
 	inv.IdempotencyKey = "once"
 	if _, err := b.engine.Invoke(t.Context(), inv); api.ErrorCode(err) != api.CodeTenantRate {
 		t.Errorf("idempotent call beyond the limit: got error %v, want %s", err, api.CodeTenantRate)
+	}
+}
+
+// spentCalls are quotas that admit a number of calls.
+type spentCalls struct {
+	fullRecords
+	left atomic.Int64
+}
+
+func (q *spentCalls) Call(context.Context, string) error {
+	if q.left.Add(-1) < 0 {
+		return api.Errorf(api.CodeTenantRate, "no more calls in this second")
+	}
+	return nil
+}
+
+// A repeat under an idempotency key counts as a call, once, whatever access the caller has.
+func TestReplaysAreCalls(t *testing.T) {
+	t.Parallel()
+	q := &spentCalls{}
+	s := storagetest.Open(t, storage.Config{URL: storagetest.Redis(t).URL})
+	b := newBench(t, s, func(c *invoker.Config) { c.Quotas = q })
+	b.publish("hello", `export default () => 1`, defaults())
+	inv := b.invocation("hello", "null")
+	for _, access := range []api.Access{api.AccessUnrestricted, api.AccessGranted} {
+		q.left.Store(2)
+		inv.Access, inv.IdempotencyKey = access, fmt.Sprint("k", access)
+		for n, replayed := range []bool{false, true} {
+			if out, err := b.engine.Invoke(t.Context(), inv); err != nil || out.Replayed != replayed {
+				t.Fatalf("call %d of two with access %v: got %+v, %v, want replayed %t", n+1, access, out, err, replayed)
+			}
+		}
+		if out, err := b.engine.Invoke(t.Context(), inv); api.ErrorCode(err) != api.CodeTenantRate {
+			t.Errorf("a repeat beyond the rate, with access %v: got %+v, %v, want %s", access, out, err, api.CodeTenantRate)
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/codesous/sous/api"
@@ -14,6 +15,13 @@ import (
 // in the event twice.
 const maxCloudEvent = 1 << 20
 
+// Limits of the attributes of a CloudEvent, its data included, and of the events of a batch. Those of
+// a body of maxCloudEvent would take many times its memory.
+const (
+	maxCloudAttributes = 100
+	maxCloudBatch      = 1000
+)
+
 // cloudEvents holds the CloudEvents of a request, in their JSON format: one event, or a
 // batch of them as an array. Both are nil for none.
 type cloudEvents struct{ one, batch json.RawMessage }
@@ -22,8 +30,8 @@ type cloudEvents struct{ one, batch json.RawMessage }
 func (c cloudEvents) size() int { return len(c.one) + len(c.batch) }
 
 // cloudEventsOf returns the CloudEvents of a request (CloudEvents 1.0, HTTP protocol binding).
-// An event that is malformed or too large is none, and so is a batch with one: the function
-// has the headers and the body, and decides.
+// An event that is malformed, too large or beyond maxCloudAttributes is none, and so is a batch with
+// one: the function has the headers and the body, and decides.
 //
 //	Content-Type: application/cloudevents+json        structured (3.2): the body is the event
 //	Content-Type: application/cloudevents-batch+json  batched (3.3): the body is an array of them
@@ -44,51 +52,98 @@ func cloudEventsOf(r *http.Request, body []byte) cloudEvents {
 	}
 	event := map[string]json.RawMessage{}
 	binaryCloudEvent(event, r.Header, body)
-	return cloudEvents{one: encodeCloudEvent(event)}
+	attributes := make([]attribute, 0, len(event))
+	for name, value := range event {
+		attributes = append(attributes, attribute{name, value})
+	}
+	one, _ := appendCloudEvent(nil, attributes)
+	return cloudEvents{one: one}
 }
 
 // structuredCloudEvent returns an event of the JSON format, nil if it is malformed.
-func structuredCloudEvent(text []byte) json.RawMessage {
-	var event map[string]json.RawMessage
-	if err := json.Unmarshal(text, &event); err != nil {
+func structuredCloudEvent(event []byte) json.RawMessage {
+	if !atMost(event, maxCloudAttributes) || !json.Valid(event) {
 		return nil
 	}
-	return encodeCloudEvent(event)
+	one, _ := appendCloudEvent(nil, attributesOf(event, nil))
+	return one
 }
 
 // batchedCloudEvents returns the events of the JSON batch format, which may have none; nil if
-// one of them is malformed.
-func batchedCloudEvents(text []byte) json.RawMessage {
-	var events []json.RawMessage
-	if err := json.Unmarshal(text, &events); err != nil || events == nil {
+// one of them is malformed, or if they are more than maxCloudBatch.
+func batchedCloudEvents(events []byte) json.RawMessage {
+	if !atMost(events, maxCloudBatch) || !json.Valid(events) {
 		return nil
 	}
-	for i, event := range events {
-		events[i] = structuredCloudEvent(event)
-		if events[i] == nil {
-			return nil
+	out := append(make([]byte, 0, len(events)), '[')
+	var attributes []attribute // its memory serves all events
+	ok := elements(events, func(event json.RawMessage) bool {
+		if !atMost(event, maxCloudAttributes) {
+			return false
 		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		attributes = attributesOf(event, attributes[:0])
+		var well bool
+		out, well = appendCloudEvent(out, attributes)
+		return well
+	})
+	if !ok {
+		return nil
 	}
-	out, err := json.Marshal(events)
-	if err != nil {
-		return nil // cannot be: the events are JSON
-	}
-	return out
+	return append(out, ']')
 }
 
-// encodeCloudEvent returns the JSON of an event, nil if it lacks a required attribute.
-func encodeCloudEvent(event map[string]json.RawMessage) json.RawMessage {
+// attribute is a member of a CloudEvent.
+type attribute struct {
+	name  string
+	value json.RawMessage
+}
+
+// attributesOf appends the members of an event to dst, none if it is no object.
+func attributesOf(event json.RawMessage, dst []attribute) []attribute {
+	members(event, func(name string, value json.RawMessage) { dst = append(dst, attribute{name, value}) })
+	return dst
+}
+
+// appendCloudEvent appends the JSON of an event, whose attributes it sorts; the last one of a name
+// prevails. It returns nil and false for an event that lacks a required attribute, or that has more
+// than maxCloudAttributes.
+func appendCloudEvent(dst []byte, event []attribute) ([]byte, bool) {
+	slices.SortStableFunc(event, func(a, b attribute) int { return strings.Compare(a.name, b.name) })
+	if len(event) > maxCloudAttributes || !hasRequired(event) {
+		return nil, false
+	}
+	dst = append(dst, '{')
+	for i, a := range event {
+		if i+1 < len(event) && event[i+1].name == a.name {
+			continue
+		}
+		if dst[len(dst)-1] != '{' {
+			dst = append(dst, ',')
+		}
+		dst = append(api.AppendJSONString(dst, a.name), ':')
+		dst = append(dst, a.value...)
+	}
+	return append(dst, '}'), true
+}
+
+// hasRequired reports whether each required attribute of an event is a text; the last one of a name
+// prevails.
+func hasRequired(event []attribute) bool {
 	for _, name := range []string{"specversion", "id", "source", "type"} {
-		var value string
-		if err := json.Unmarshal(event[name], &value); err != nil || value == "" {
-			return nil
+		var value []byte
+		for _, a := range event {
+			if a.name == name {
+				value, _ = text(a.value)
+			}
+		}
+		if len(value) == 0 {
+			return false
 		}
 	}
-	text, err := json.Marshal(event)
-	if err != nil {
-		return nil // of a header that is no text
-	}
-	return text
+	return true
 }
 
 // binaryCloudEvent sets the attributes and the data of an event in binary mode. Data of a JSON

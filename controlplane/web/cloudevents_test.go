@@ -2,6 +2,7 @@ package web
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -97,5 +98,72 @@ func TestTextBodies(t *testing.T) {
 		if got := isText(tt.contentType, []byte(tt.body)); got != tt.want {
 			t.Errorf("isText(%q, %q) = %v, want %v", tt.contentType, tt.body, got, tt.want)
 		}
+	}
+}
+
+// CloudEvents with many attributes, and batches of many, are malformed. That is found out without
+// decoding them.
+func TestCloudEventsAreBounded(t *testing.T) { // not parallel: it measures the allocations
+	const required = `"specversion":"1.0","id":"1","source":"/a","type":"t"`
+	event := func(attributes int, more string) string {
+		var b strings.Builder
+		b.WriteString("{" + required)
+		for i := range attributes {
+			fmt.Fprintf(&b, `,"%05d":1`, i)
+		}
+		return b.String() + more + "}"
+	}
+	for name, tt := range map[string]struct {
+		batch bool
+		body  string
+		ok    bool
+	}{
+		"100 attributes":              {false, event(96, ""), true},
+		"101 attributes":              {false, event(97, ""), false},
+		"100,000 attributes":          {false, event(100_000, ""), false},
+		"a name 100,000 times":        {false, event(0, strings.Repeat(`,"a":1`, 100_000)), false},
+		"large data":                  {false, event(0, `,"data":`+listOf(200_000, `1`)), true},
+		"1,000 events":                {true, listOf(1000, event(0, "")), true},
+		"1,001 events":                {true, listOf(1001, event(0, "")), false},
+		"19,000 events":               {true, listOf(19_000, `{"specversion":"1.0","id":"1","source":"/","type":"t"}`), false},
+		"300,000 events":              {true, listOf(300_000, `{}`), false},
+		"an event of 101 attributes":  {true, `[` + event(0, "") + `,` + event(97, "") + `]`, false},
+		"1,000 events, 90 attributes": {true, listOf(1000, event(0, strings.Repeat(`,"a":1`, 90))), true},
+	} {
+		if len(tt.body) > maxCloudEvent {
+			t.Errorf("%s: got a body of %d bytes, want at most %d", name, len(tt.body), maxCloudEvent)
+		}
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/x", nil)
+		r.Header.Set("Content-Type", "application/cloudevents+json")
+		if tt.batch {
+			r.Header.Set("Content-Type", "application/cloudevents-batch+json")
+		}
+		body := []byte(tt.body)
+		var got cloudEvents
+		took := allocated(func() { got = cloudEventsOf(r, body) })
+		if found := got.one != nil || got.batch != nil; found != tt.ok || got.size() > 0 && !json.Valid(append(got.one, got.batch...)) {
+			t.Errorf("%s: got %.80s and the batch %.80s, want some JSON: %t", name, got.one, got.batch, tt.ok)
+		}
+		most := uint64(64 << 10)
+		if tt.ok {
+			most = uint64(4*len(body)) + 64<<10
+		}
+		if took > most {
+			t.Errorf("%s: a body of %d bytes allocated %d, want at most %d", name, len(body), took, most)
+		}
+	}
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/x", nil)
+	for _, name := range []string{"Specversion", "Id", "Source", "Type"} {
+		r.Header.Set("Ce-"+name, "1.0")
+	}
+	for i := range 97 {
+		r.Header.Set(fmt.Sprintf("Ce-X%d", i), "1")
+	}
+	if got := cloudEventsOf(r, nil); got.one != nil {
+		t.Errorf("101 attributes in headers: got %.80s, want none", got.one)
+	}
+	r.Header.Del("Ce-X0")
+	if got := cloudEventsOf(r, nil); got.one == nil {
+		t.Error("100 attributes in headers: got none, want the event")
 	}
 }

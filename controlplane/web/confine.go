@@ -73,8 +73,8 @@ func remembered(challenge string) bool {
 }
 
 // confine removes what the function may not set from the headers of its answer, and names it in
-// headerRefused. policies are those that the function set.
-func (t *target) confine(h http.Header, policies []string) {
+// headerRefused. What it adds to a cookie is bounded by the names of the function.
+func (t *target) confine(h http.Header) {
 	var refused []string
 	for name, values := range h {
 		if t.refuses(name, values) {
@@ -99,7 +99,7 @@ func (t *target) confine(h http.Header, policies []string) {
 		h[headerRefused] = []string{strings.Join(refused, ", ")}
 	}
 	if t.shared {
-		h[headerPolicy] = append(slices.Clone(policies), sandboxPolicy)
+		h[headerPolicy] = append(slices.Clone(h[headerPolicy]), sandboxPolicy)
 	}
 }
 

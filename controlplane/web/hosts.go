@@ -13,13 +13,17 @@ const hostSeparator = "--"
 
 // hostRoot returns the path below Prefix for which the requests to a Host stand. claimed reports
 // that the host belongs to functions; root is "" if it names none. Hosts below Config.FunctionDomain
-// name their function (labelRoot); a custom domain is looked up in the memory of this replica.
+// name their function (labelRoot); a custom domain is looked up in the memory of this replica. A host
+// with an empty label is claimed and names none.
 func (a *API) hostRoot(host string) (root string, claimed bool) {
 	custom := a.cfg.Domains != nil && !a.cfg.Domains.Empty()
 	if a.cfg.FunctionDomain == "" && !custom {
 		return "", false
 	}
 	name := hostName(host)
+	if strings.Contains("."+name+".", "..") && name != "" {
+		return "", true
+	}
 	if a.cfg.FunctionDomain != "" {
 		if label, ok := strings.CutSuffix(name, "."+a.cfg.FunctionDomain); ok {
 			return labelRoot(label), true

@@ -36,6 +36,78 @@ func members(object json.RawMessage, visit func(name string, value json.RawMessa
 	}
 }
 
+// entries returns how many values an object or an array has, with those of arrays in it. It counts
+// commas, and stops at the first one beyond limit. Text that is not JSON has any number.
+func entries(raw json.RawMessage, limit int) int {
+	s := scanner{text: raw}
+	if !s.take('{') && !s.take('[') {
+		return 0
+	}
+	if c := s.next(); c == '}' || c == ']' {
+		return 0
+	}
+	n := 1
+	for s.at < len(s.text) && n <= limit {
+		switch s.text[s.at] {
+		case '"':
+			s.skipString()
+			continue
+		case ',':
+			n++
+		}
+		s.at++
+	}
+	return n
+}
+
+// atMost reports whether an object or an array has at most limit members or elements, without those
+// of the values in it. It stops at the first one beyond limit. Text that is not JSON may have more.
+func atMost(raw json.RawMessage, limit int) bool {
+	s := scanner{text: raw}
+	if !s.take('{') && !s.take('[') {
+		return true
+	}
+	for n := 0; ; {
+		if len(s.value()) == 0 {
+			return true
+		}
+		if s.take(':') {
+			continue
+		}
+		n++
+		if n > limit {
+			return false
+		}
+		if !s.take(',') {
+			return true
+		}
+	}
+}
+
+// elements calls visit for each element of an array that is JSON, in their order, until visit returns
+// false. It reports whether the array is one, and was visited to its end.
+func elements(array json.RawMessage, visit func(element json.RawMessage) bool) bool {
+	s := scanner{text: array}
+	if !s.take('[') {
+		return false
+	}
+	if s.take(']') {
+		return s.rest()
+	}
+	for {
+		element := s.value()
+		if len(element) == 0 || !visit(element) {
+			return false
+		}
+		if s.take(']') {
+			return s.rest()
+		}
+		if !s.take(',') {
+			return false
+		}
+	}
+}
+
 // text returns the text of a JSON string, which is a part of raw if it has no escapes. It reports
 // false for any other value.
 func text(raw json.RawMessage) ([]byte, bool) {

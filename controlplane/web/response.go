@@ -12,12 +12,23 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/controlplane/rest"
+	"github.com/codesous/sous/invoker/sandbox/wire"
+	"github.com/codesous/sous/invoker/sandbox/wire/network"
+)
+
+// Limits of the headers and cookies that a function sets, those of a streamed answer. maxHead bounds
+// their JSON, and their names and values as HTTP sends them.
+const (
+	maxHeaders = network.MaxFetchHeaders
+	maxHead    = wire.MaxHead
 )
 
 // response is a function's answer to its HTTP endpoint. Header names are canonical.
 type response struct {
 	status      int
 	header      http.Header // nil for none
+	head        int         // bytes of header, as the function set it
+	headers     int         // values of header
 	contentType string      // of a body that has no header; "" for none
 	body        []byte
 }
@@ -129,7 +140,16 @@ func mapObject(object *responseObject) (response, error) {
 
 // setHeaders sets headers and Set-Cookie from the fields headers and cookies. Headers of the
 // connection are dropped silently; names and values that HTTP cannot carry are refused.
+//
+// The JSON is measured before it is decoded: it may have millions of values. add counts again, since
+// each value of a list repeats the name on the wire.
 func (r *response) setHeaders(rawHeaders, rawCookies json.RawMessage) error {
+	if len(rawHeaders)+len(rawCookies) > maxHead {
+		return errHeadBytes()
+	}
+	if entries(rawHeaders, maxHeaders)+entries(rawCookies, maxHeaders) > maxHeaders {
+		return errHeaders()
+	}
 	var headers map[string]headerValues
 	if err := decodeField(rawHeaders, &headers); err != nil {
 		return malformed("headers must map names to strings or lists of strings")
@@ -154,15 +174,42 @@ func (r *response) setHeaders(rawHeaders, rawCookies json.RawMessage) error {
 }
 
 // add appends values to a header. A line break in a value would begin another header: such
-// values are refused.
+// values are refused, as are those beyond the limits.
 func (r *response) add(name string, values []string) error {
 	for _, value := range values {
+		r.headers++
+		r.head += len(name) + len(": ") + len(value) + len("\r\n")
+		switch {
+		case r.headers > maxHeaders:
+			return errHeaders()
+		case r.head > maxHead:
+			return errHeadBytes()
+		}
 		if !httpguts.ValidHeaderFieldValue(value) {
 			return malformed("the header " + name + " has a value that HTTP cannot carry")
 		}
 		r.header[name] = append(r.header[name], value)
 	}
 	return nil
+}
+
+func errHeaders() error {
+	return malformed("it has more than " + strconv.Itoa(maxHeaders) + " headers and cookies")
+}
+
+func errHeadBytes() error {
+	return malformed("its headers and cookies exceed " + api.SizeText(maxHead))
+}
+
+// size returns the bytes that the answer holds until the client has read it.
+func (r *response) size() int {
+	size := len(r.body)
+	for name, values := range r.header {
+		for _, value := range values {
+			size += len(name) + len(": ") + len(value) + len("\r\n")
+		}
+	}
+	return size
 }
 
 // isConnectionHeader reports whether a header describes the connection. Only the server

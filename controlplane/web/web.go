@@ -339,7 +339,10 @@ func (a *API) answer(w http.ResponseWriter, r *http.Request, requestID string, t
 		response, err = a.respond(outcome, mapped)
 	}
 	if err == nil {
-		err = rest.HoldAnswer(w, len(response.body))
+		if len(response.header) > 0 {
+			t.confine(response.header)
+		}
+		err = rest.HoldAnswer(w, response.size())
 	}
 	h := w.Header()
 	if err == nil {
@@ -348,9 +351,6 @@ func (a *API) answer(w http.ResponseWriter, r *http.Request, requestID string, t
 		}
 		if response.contentType != "" {
 			h["Content-Type"] = []string{response.contentType}
-		}
-		if len(response.header) > 0 {
-			t.confine(h, response.header[headerPolicy])
 		}
 	}
 	// Set last: these headers belong to the platform, not to the function.
