@@ -138,33 +138,6 @@ func (r *Tenants) walk(ctx context.Context, yield func(FunctionPath, error) bool
 	}
 }
 
-// Functions iterates over the functions of a tenant, or of one of its namespaces, each once and
-// in order, deleted ones included. It ends at the first error, which it yields.
-func (r *Tenants) Functions(ctx context.Context, tenant, namespace string) iter.Seq2[FunctionPath, error] {
-	return func(yield func(FunctionPath, error) bool) {
-		if namespace != "" {
-			r.walkNamespace(ctx, tenant, namespace, yield)
-			return
-		}
-		for after := ""; ; {
-			namespaces, next, err := r.Namespaces(ctx, tenant, after, api.MaxPageLimit)
-			if err != nil {
-				yield(FunctionPath{}, err)
-				return
-			}
-			for _, ns := range namespaces {
-				if !r.walkNamespace(ctx, tenant, ns, yield) {
-					return
-				}
-			}
-			if next == "" {
-				return
-			}
-			after = next
-		}
-	}
-}
-
 func (r *Tenants) walkNamespace(ctx context.Context, tenant, namespace string, yield func(FunctionPath, error) bool) bool {
 	for after := ""; ; {
 		names, next, err := NewFunctions(r.s).Names(ctx, tenant, namespace, after, api.MaxPageLimit)
