@@ -78,7 +78,7 @@ func (r *KV) makeRoom(ctx context.Context, tenant, namespace string) (bool, erro
 	}
 	names, cursor, err := r.s.Client().SScan(ctx, r.s.Keys().Namespaces(tenant), s.cursor, "", roomStep).Result()
 	if err != nil {
-		return false, storage.Failure(ctx, "read registry", err)
+		return false, storage.Failure(ctx, "read a set", err)
 	}
 	names, err = r.expired(ctx, tenant, names)
 	if err != nil {
