@@ -2,11 +2,14 @@ package storage_test
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/storage"
@@ -93,5 +96,67 @@ func TestListRefusesTooManyFunctions(t *testing.T) {
 	_, _, err := f.activations.List(t.Context(), activations.Filter{Tenant: f.fn.Tenant})
 	if api.ErrorCode(err) != api.CodeValidationName {
 		t.Errorf("a list of %d functions: got %v, want %s", activations.MaxListed+1, err, api.CodeValidationName)
+	}
+}
+
+// TestListOfManyNamespaces: a list of a tenant with more namespaces than it may have is refused with
+// one command, and one with fewer reads their functions in few round trips.
+func TestListOfManyNamespaces(t *testing.T) {
+	t.Parallel()
+	sent := &sentCommands{}
+	s := storagetest.Open(t, storage.Config{URL: storagetest.Redis(t).URL, Hook: func(c redis.UniversalClient) { c.AddHook(sent) }})
+	f := newFixture(t, s)
+	a := f.running()
+	if _, _, err := f.activations.Start(t.Context(), a); err != nil {
+		t.Fatalf("activations.Start: %v", err)
+	}
+	register := func(from, to int) {
+		t.Helper()
+		names := make([]any, 0, to-from)
+		for i := from; i < to; i++ {
+			names = append(names, fmt.Sprintf("empty%05d", i))
+		}
+		if err := s.Client().SAdd(t.Context(), s.Keys().Namespaces(f.fn.Tenant), names...).Err(); err != nil {
+			t.Fatalf("SAdd: %v", err)
+		}
+	}
+	register(1, activations.MaxListed)
+	trips := sent.trips.Load()
+	items, _, err := f.activations.List(t.Context(), activations.Filter{Tenant: f.fn.Tenant, Limit: 1})
+	if err != nil || len(items) != 1 || items[0].ActivationID != a.ActivationID {
+		t.Errorf("a list of %d namespaces: got %d activations and error %v, want that of the only function", activations.MaxListed, len(items), err)
+	}
+	if got, most := sent.trips.Load()-trips, int64(100); got > most {
+		t.Errorf("a list of %d namespaces: got %d round trips, want at most %d", activations.MaxListed, got, most)
+	}
+	register(activations.MaxListed, 10_000)
+	before := sent.n.Load()
+	_, _, err = f.activations.List(t.Context(), activations.Filter{Tenant: f.fn.Tenant, Limit: 1})
+	if api.ErrorCode(err) != api.CodeValidationName {
+		t.Errorf("a list of 10,000 namespaces: got error %v, want %s", err, api.CodeValidationName)
+	}
+	if got := sent.n.Load() - before; got != 1 {
+		t.Errorf("a list of 10,000 namespaces: got %d commands, want 1", got)
+	}
+}
+
+// sentCommands counts the commands of a client, and its round trips.
+type sentCommands struct{ n, trips atomic.Int64 }
+
+func (*sentCommands) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (c *sentCommands) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		c.n.Add(1)
+		c.trips.Add(1)
+		return next(ctx, cmd)
+	}
+}
+
+func (c *sentCommands) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		c.n.Add(int64(len(cmds)))
+		c.trips.Add(1)
+		return next(ctx, cmds)
 	}
 }

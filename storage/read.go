@@ -45,12 +45,35 @@ func (s *Store) ScanSet(ctx context.Context, key string) iter.Seq2[[]string, err
 	return func(yield func([]string, error) bool) {
 		for cursor := uint64(0); ; {
 			step, following, err := s.rdb.SScan(ctx, key, cursor, "", scanCount).Result()
-			if !yield(step, Failure(ctx, "read registry", err)) || err != nil || following == 0 {
+			if !yield(step, Failure(ctx, "read a set", err)) || err != nil || following == 0 {
 				return
 			}
 			cursor = following
 		}
 	}
+}
+
+// pageOfSet reads a whole set in small steps and keeps the first limit members behind after: a set
+// has no order of its own to read from. next is "" at the end, else the after of the next page.
+func (s *Store) pageOfSet(ctx context.Context, key, after string, limit int) (items []string, next string, err error) {
+	limit = PageLimit(limit)
+	for step, err := range s.ScanSet(ctx, key) {
+		if err != nil {
+			return nil, "", err
+		}
+		for _, m := range step {
+			if m > after {
+				items = append(items, m)
+			}
+		}
+		slices.Sort(items)
+		items = slices.Compact(items) // a scan may name a member twice
+		if len(items) > limit+1 {
+			items = items[:limit+1]
+		}
+	}
+	items, next = FirstPage(items, limit)
+	return items, next, nil
 }
 
 // NamespacePath names a namespace of a tenant.

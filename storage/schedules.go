@@ -33,7 +33,7 @@ type LoadedSchedule struct {
 }
 
 // Schedules keeps the schedules, their states, and each namespace's index of them. The
-// index is a set: lists read it whole, which api.MaxSchedules limits.
+// index is a set: lists read it whole, in small steps; api.MaxSchedules limits it.
 type Schedules struct{ s *Store }
 
 // NewSchedules returns the schedules in s.
@@ -189,14 +189,21 @@ func loadedSchedule(path SchedulePath, raw string, state map[string]string) (s L
 // after. next is "" at the end. A name may belong to a schedule whose creation or deletion
 // was interrupted.
 func (r *Schedules) Names(ctx context.Context, tenant, namespace, after string, limit int) (names []string, next string, err error) {
-	names, err = r.s.rdb.SMembers(ctx, r.s.keys.ScheduleIndex(tenant, namespace)).Result()
-	if err != nil {
-		return nil, "", Failure(ctx, "list schedules", err)
+	return r.s.pageOfSet(ctx, r.s.keys.ScheduleIndex(tenant, namespace), after, limit)
+}
+
+// AllNames returns what all pages of Names return, in order, for callers that read all of them,
+// and the number of commands that it took.
+func (r *Schedules) AllNames(ctx context.Context, tenant, namespace string) (names []string, reads int, err error) {
+	for step, err := range r.s.ScanSet(ctx, r.s.keys.ScheduleIndex(tenant, namespace)) {
+		if err != nil {
+			return nil, reads, err
+		}
+		names = append(names, step...)
+		reads++
 	}
-	names = slices.DeleteFunc(names, func(name string) bool { return name <= after })
 	slices.Sort(names)
-	names, next = FirstPage(names, PageLimit(limit))
-	return names, next, nil
+	return slices.Compact(names), reads, nil
 }
 
 // List returns a page of a namespace's schedules by name, after the name after. next is ""

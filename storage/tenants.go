@@ -3,7 +3,6 @@ package storage
 import (
 	"context"
 	"iter"
-	"slices"
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/quota"
@@ -56,36 +55,13 @@ func (r *Tenants) HasNamespace(ctx context.Context, tenant, namespace string) (b
 // List returns a page of all tenants, in order, after the tenant after. next is "" at the
 // end, else the after of the next page.
 func (r *Tenants) List(ctx context.Context, after string, limit int) (items []string, next string, err error) {
-	return r.page(ctx, keyTenants, after, limit)
+	return r.s.pageOfSet(ctx, keyTenants, after, limit)
 }
 
 // Namespaces returns a page of a tenant's namespaces, in order, after the namespace after.
 // next is "" at the end, else the after of the next page.
 func (r *Tenants) Namespaces(ctx context.Context, tenant, after string, limit int) (items []string, next string, err error) {
-	return r.page(ctx, r.s.keys.Namespaces(tenant), after, limit)
-}
-
-// page reads a whole set in small steps and keeps the first limit members behind
-// after: a set has no order of its own to read from.
-func (r *Tenants) page(ctx context.Context, key, after string, limit int) (items []string, next string, err error) {
-	limit = PageLimit(limit)
-	for step, err := range r.s.ScanSet(ctx, key) {
-		if err != nil {
-			return nil, "", err
-		}
-		for _, m := range step {
-			if m > after {
-				items = append(items, m)
-			}
-		}
-		slices.Sort(items)
-		items = slices.Compact(items) // a scan may name a member twice
-		if len(items) > limit+1 {
-			items = items[:limit+1]
-		}
-	}
-	items, next = FirstPage(items, limit)
-	return items, next, nil
+	return r.s.pageOfSet(ctx, r.s.keys.Namespaces(tenant), after, limit)
 }
 
 // FunctionPath names one function of the whole store; or a namespace, without a
@@ -134,33 +110,6 @@ func (r *Tenants) walk(ctx context.Context, yield func(FunctionPath, error) bool
 					}
 				}
 			}
-		}
-	}
-}
-
-// Functions iterates over the functions of a tenant, or of one of its namespaces, each once and
-// in order, deleted ones included. It ends at the first error, which it yields.
-func (r *Tenants) Functions(ctx context.Context, tenant, namespace string) iter.Seq2[FunctionPath, error] {
-	return func(yield func(FunctionPath, error) bool) {
-		if namespace != "" {
-			r.walkNamespace(ctx, tenant, namespace, yield)
-			return
-		}
-		for after := ""; ; {
-			namespaces, next, err := r.Namespaces(ctx, tenant, after, api.MaxPageLimit)
-			if err != nil {
-				yield(FunctionPath{}, err)
-				return
-			}
-			for _, ns := range namespaces {
-				if !r.walkNamespace(ctx, tenant, ns, yield) {
-					return
-				}
-			}
-			if next == "" {
-				return
-			}
-			after = next
 		}
 	}
 }

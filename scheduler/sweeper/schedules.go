@@ -57,8 +57,7 @@ type scheduleVisitor struct {
 	suspected bool // something looked wrong in this chunk
 
 	at    storage.FunctionPath // the namespace that is visited
-	names []string             // the rest of a page of its schedules
-	after string               // the last name of that page, "" if there is no other page
+	names []string             // the rest of its schedules
 }
 
 // visit looks at a tenant as a whole, or at the schedules of a namespace.
@@ -67,11 +66,9 @@ func (v *scheduleVisitor) visit(ctx context.Context, at storage.FunctionPath, no
 		return v.tenant(ctx, at.Tenant, now.UnixMilli(), total)
 	}
 	if v.at != at {
-		v.at, v.names, v.after = at, nil, ""
-	}
-	if len(v.names) == 0 {
-		v.names, v.after, err = v.schedules.Names(ctx, at.Tenant, at.Namespace, v.after, api.MaxPageLimit)
-		return v.ended(chunk{reads: 1}), err
+		v.at = at
+		v.names, c.reads, err = v.schedules.AllNames(ctx, at.Tenant, at.Namespace)
+		return v.ended(c), err
 	}
 	n := min(len(v.names), max(1, reads/scheduleReads))
 	paths := make([]storage.SchedulePath, n)
@@ -86,7 +83,7 @@ func (v *scheduleVisitor) visit(ctx context.Context, at storage.FunctionPath, no
 
 // ended sets whether c is the last chunk of the namespace.
 func (v *scheduleVisitor) ended(c chunk) chunk {
-	c.end = len(v.names) == 0 && v.after == ""
+	c.end = len(v.names) == 0
 	if c.end {
 		v.at = storage.FunctionPath{}
 	}

@@ -31,7 +31,7 @@
 // the activation.
 //
 // Paths through the files: activations.go starts, finishes, reads and cancels; attempt.go has
-// the steps of asynchronous activations; list.go reads pages of an index; sweep.go finds lost
-// ones; json.go encodes records, and result.go truncates results; logs.go is independent of
-// the records.
+// the steps of asynchronous activations; list.go reads pages of the indexes of the functions
+// that functions.go finds; sweep.go finds lost ones; json.go encodes records, and result.go
+// truncates results; logs.go is independent of the records.
 package activations

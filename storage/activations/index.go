@@ -9,7 +9,6 @@ import (
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/storage"
 )
 
@@ -22,7 +21,8 @@ const (
 	mergeReaders = 16
 )
 
-// MaxListed is the largest number of functions whose activations are listed together.
+// MaxListed is the largest number of functions whose activations are listed together, and that of
+// namespaces in which they are looked for.
 const MaxListed = 2000
 
 // indexMerge reads the indexes of several functions as one, newest first.
@@ -39,7 +39,7 @@ type indexSource struct {
 }
 
 // merge returns the scan of all functions that f selects, behind a position. Errors:
-// CodeValidationName for more than MaxListed functions.
+// CodeValidationName for more than MaxListed functions or namespaces.
 func (r *Repository) merge(ctx context.Context, f Filter, behind *indexPosition) (*indexMerge, error) {
 	m := &indexMerge{}
 	if behind != nil {
@@ -54,13 +54,11 @@ func (r *Repository) merge(ctx context.Context, f Filter, behind *indexPosition)
 		add(f.Namespace, f.Function, indexWindow)
 		return m, nil
 	}
-	for fn, err := range storage.NewTenants(r.s).Functions(ctx, f.Tenant, f.Namespace) {
-		if err != nil {
-			return nil, err
-		}
-		if len(m.sources) == MaxListed {
-			return nil, api.Errorf(api.CodeValidationName, "there are more than %d functions: name a namespace or a function", MaxListed)
-		}
+	functions, err := r.functions(ctx, f.Tenant, f.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	for _, fn := range functions {
 		add(fn.Namespace, fn.Function, mergeWindow)
 	}
 	return m, nil

@@ -55,7 +55,7 @@ func parseIndexPosition(s string) (indexPosition, error) {
 // List returns a page of activations, newest first, without results. It ends lost ones first.
 // The filter is applied while it scans, and the scan is limited in records and in bytes: a page may be
 // short and still have a next cursor, which is "" at the end. CodeValidationCursor, CodeValidationName for more
-// than MaxListed functions.
+// than MaxListed functions or namespaces.
 func (r *Repository) List(ctx context.Context, f Filter) (items []api.Activation, next string, err error) {
 	limit := storage.PageLimit(f.Limit)
 	var behind *indexPosition

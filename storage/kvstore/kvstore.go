@@ -7,8 +7,10 @@
 // while many replicas write. A read is one plain command.
 //
 // The store removes a value that has expired by itself. Its entries stay until the tenant needs
-// the room, or until the sweeper finds them (sweep.go), which also counts each namespace again
-// after crashes and enters values that an earlier release has written.
+// the room (room.go), or until the sweeper finds them (sweep.go), which also counts each namespace
+// again after crashes and enters values that an earlier release has written. A write that needs
+// room finds expired keys of its own namespace at once, and those of a tenant with very many
+// namespaces in the course of further writes.
 package kvstore
 
 import (
@@ -37,12 +39,13 @@ const (
 // write wins; there is no compare-and-set. A key may contain colons, since nothing follows
 // it in the key of the store. The caller checks its size and the function's capability.
 type KV struct {
-	s      *storage.Store
-	quotas storage.Quotas // nil: nothing is limited
+	s        *storage.Store
+	quotas   storage.Quotas // nil: nothing is limited
+	searches searches
 }
 
 // New returns the key-value pairs in s.
-func New(s *storage.Store) *KV { return &KV{s, s.Quotas()} }
+func New(s *storage.Store) *KV { return &KV{s: s, quotas: s.Quotas()} }
 
 // Get returns the value of key. found reports whether key exists. CodeStoreUnavailable.
 func (r *KV) Get(ctx context.Context, tenant, namespace, key string) (value []byte, found bool, err error) {
@@ -55,13 +58,6 @@ func (r *KV) Get(ctx context.Context, tenant, namespace, key string) (value []by
 	}
 	return value, true, nil
 }
-
-// roomTries bounds how often a write that finds no room removes entries of expired keys, and
-// expireCount how many of them a script removes.
-const (
-	roomTries   = 20
-	expireCount = 500
-)
 
 // Set stores value under key for ttl; a ttl of zero or less is no expiry. CodeTenantQuota,
 // CodeStoreUnavailable.
@@ -110,27 +106,6 @@ func (r *KV) grown(tenant string, texts []string, keyLimit, byteLimit int64) {
 	}
 	r.quotas.Grown(tenant, quota.KVKeys, keyLimit, replyInt(texts[1]), replyInt(texts[3]))
 	r.quotas.Grown(tenant, quota.KVBytes, byteLimit, replyInt(texts[2]), replyInt(texts[4]))
-}
-
-// makeRoom removes entries of keys that have expired from the namespace, and, if it has none,
-// from the other namespaces of the tenant. It reports whether it has found some.
-func (r *KV) makeRoom(ctx context.Context, tenant, namespace string) (bool, error) {
-	n, err := r.Expire(ctx, tenant, namespace)
-	if n > 0 || err != nil {
-		return n > 0, err
-	}
-	for step, err := range r.s.ScanSet(ctx, r.s.Keys().Namespaces(tenant)) {
-		if err != nil {
-			return false, err
-		}
-		for _, other := range step {
-			n, err := r.Expire(ctx, tenant, other)
-			if n > 0 || err != nil {
-				return n > 0, err
-			}
-		}
-	}
-	return false, nil
 }
 
 // Expire removes the entries of some keys that have expired, and returns their number.

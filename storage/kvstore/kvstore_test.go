@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/quota"
@@ -119,6 +122,92 @@ func TestQuotaOfKeysAndBytes(t *testing.T) {
 			t.Errorf("at the end: got %s, want 10 keys, 1000 bytes", got)
 		}
 	})
+}
+
+// commands counts the commands of a client.
+type commands struct{ n atomic.Int64 }
+
+func (*commands) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (c *commands) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		c.n.Add(1)
+		return next(ctx, cmd)
+	}
+}
+
+func (c *commands) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		c.n.Add(int64(len(cmds)))
+		return next(ctx, cmds)
+	}
+}
+
+// crowded returns a store with a clock, and a tenant with n namespaces of which the first has the
+// only key that the tenant may have.
+func crowded(t *testing.T, n int, ttl time.Duration) (kv *kvstore.KV, tenant string, now *atomic.Int64, sent *commands) {
+	t.Helper()
+	now, sent = &atomic.Int64{}, &commands{}
+	now.Store(time.Now().UnixMilli())
+	s := storagetest.Open(t, storage.Config{
+		URL: storagetest.Redis(t).URL, Clock: func() time.Time { return time.UnixMilli(now.Load()) },
+		Hook: func(c redis.UniversalClient) { c.AddHook(sent) },
+	})
+	kv, tenant = limited(t, s, quota.TenantLimits{KVKeys: 1}), storagetest.Tenant(t)
+	names := make([]any, n)
+	for i := range names {
+		names[i] = fmt.Sprintf("n%05d", i)
+	}
+	if err := s.Client().SAdd(t.Context(), s.Keys().Namespaces(tenant), names...).Err(); err != nil {
+		t.Fatalf("SAdd: %v", err)
+	}
+	if err := kv.Set(t.Context(), tenant, "n00000", "held", []byte("1"), ttl); err != nil {
+		t.Fatalf("Set: %v", err)
+	}
+	return kv, tenant, now, sent
+}
+
+// TestRefusedSetsCostConstantCommands: what a refused write costs does not grow with the namespaces
+// of its tenant.
+func TestRefusedSetsCostConstantCommands(t *testing.T) {
+	t.Parallel()
+	kv, tenant, now, sent := crowded(t, 3000, 0)
+	for round := range 3 {
+		before := sent.n.Load()
+		for i, err := range storagetest.Concurrently(50, func(int) error {
+			return kv.Set(t.Context(), tenant, "n00001", "new", []byte("1"), 0)
+		}) {
+			if api.ErrorCode(err) != api.CodeTenantQuota {
+				t.Errorf("Set %d beyond the quota: got error %v, want %s", i, err, api.CodeTenantQuota)
+			}
+		}
+		// Two for each write, and one look at some namespaces for all of them.
+		if got, most := sent.n.Load()-before, int64(500); got > most {
+			t.Errorf("50 refused writes in round %d: got %d commands, want at most %d", round, got, most)
+		}
+		now.Add(2000)
+	}
+}
+
+// TestRoomIsFoundInFarNamespaces: an expired key makes room in any of many namespaces, after some
+// attempts.
+func TestRoomIsFoundInFarNamespaces(t *testing.T) {
+	t.Parallel()
+	kv, tenant, now, _ := crowded(t, 1000, time.Millisecond)
+	const most = 20
+	for try := 1; ; try++ {
+		now.Add(2000)
+		err := kv.Set(t.Context(), tenant, "n00001", "new", []byte("1"), 0)
+		if err == nil {
+			break
+		}
+		if api.ErrorCode(err) != api.CodeTenantQuota || try == most {
+			t.Fatalf("Set %d after the other key has expired: got error %v, want none within %d", try, err, most)
+		}
+	}
+	if got, want := usage(t, kv, tenant), "1 keys, 4 bytes"; got != want {
+		t.Errorf("usage: got %s, want %s", got, want)
+	}
 }
 
 // TestListByPrefix: pages in byte order, with keys of any bytes.

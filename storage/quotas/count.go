@@ -32,12 +32,18 @@ const (
 	recordWithin = 2 * time.Second
 )
 
-// countAgain counts the tenant's indexed records, and reports whether it did: not before the
-// pause that the last count has cost is over. A short rest of it is waited for.
-func (k *Keeper) countAgain(ctx context.Context, t *tenant) bool {
+// countAgain counts the tenant's indexed records, and reports whether it did: not if the last count
+// is younger than fresh, and not before the pause that it has cost is over. A short rest of the
+// pause is waited for. A call during a count waits for it.
+func (k *Keeper) countAgain(ctx context.Context, t *tenant, fresh time.Duration) bool {
 	t.counts.mu.Lock()
 	defer t.counts.mu.Unlock()
-	wait := t.counts.next - k.store.NowMS()
+	now := k.store.NowMS()
+	age := now - t.counts.last
+	if age >= 0 && age < fresh.Milliseconds() {
+		return false
+	}
+	wait := t.counts.next - now
 	if wait > 2*countPause.Milliseconds() {
 		return false
 	}
@@ -54,8 +60,10 @@ func (k *Keeper) countAgain(ctx context.Context, t *tenant) bool {
 	t.counts.reserve = 0 // the count does not contain it
 	if err != nil {
 		k.metrics.failed.Inc()
+		return false
 	}
-	return err == nil
+	t.counts.last = k.store.NowMS()
+	return true
 }
 
 // Count counts the records of a tenant by their indexes and corrects the amounts. It returns the

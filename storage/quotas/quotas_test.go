@@ -116,6 +116,56 @@ func TestAmountsAreCorrected(t *testing.T) {
 	})
 }
 
+// TestUsageCountsOnceIn10Seconds: readers of the usage at the same time, or within 10 s, cost one
+// count of the records together.
+func TestUsageCountsOnceIn10Seconds(t *testing.T) {
+	t.Parallel()
+	const namespaces = 300
+	var now atomic.Int64
+	now.Store(1_760_000_000_000)
+	sent := &counter{}
+	s := storagetest.Open(t, storage.Config{
+		URL: storagetest.Redis(t).URL, Clock: func() time.Time { return time.UnixMilli(now.Load()) },
+		Hook: func(c redis.UniversalClient) { c.AddHook(sent) },
+	})
+	k, tenant := quotastest.Limit(t, s, quota.TenantLimits{}), storagetest.Tenant(t)
+	for i := range namespaces {
+		if err := s.Client().SAdd(t.Context(), s.Keys().Namespaces(tenant), fmt.Sprintf("n%d", i)).Err(); err != nil {
+			t.Fatalf("SAdd: %v", err)
+		}
+	}
+	const each = 50 // commands of a reading without a count, at most
+	for _, round := range []struct {
+		name        string
+		at          int64 // in ms
+		readers     int
+		least, most int64
+	}{
+		{"8 at the same time", 0, 8, namespaces, 7*namespaces + 8*each},
+		{"9.9 s after the count", 9_900, 1, 0, each},
+		{"10 s after it", 10_000, 1, namespaces, 7*namespaces + each},
+	} {
+		now.Store(1_760_000_000_000 + round.at)
+		before := sent.n.Load()
+		for _, err := range storagetest.Concurrently(round.readers, func(int) error {
+			used, err := k.Usage(t.Context(), tenant)
+			for _, u := range used {
+				if u.Name == quota.Namespaces && u.Used != namespaces {
+					err = fmt.Errorf("got %d namespaces, want %d", u.Used, namespaces)
+				}
+			}
+			return err
+		}) {
+			if err != nil {
+				t.Errorf("Usage, %s: got error %v, want none", round.name, err)
+			}
+		}
+		if got := sent.n.Load() - before; got < round.least || got > round.most {
+			t.Errorf("Usage, %s: got %d commands, want from %d to %d", round.name, got, round.least, round.most)
+		}
+	}
+}
+
 // TestACountKeepsWhatIsAddedMeanwhile: a count that began before an addition does not lose it.
 func TestACountKeepsWhatIsAddedMeanwhile(t *testing.T) {
 	t.Parallel()

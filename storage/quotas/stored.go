@@ -17,6 +17,7 @@ import (
 type counting struct {
 	mu      sync.Mutex
 	next    int64 // when the records may be counted again, in ms
+	last    int64 // when they were counted, in ms
 	reserve int64 // jobs that were taken and not yet enqueued
 }
 
@@ -25,7 +26,7 @@ func (k *Keeper) Take(ctx context.Context, name string, amounts ...quota.Amount)
 	t := k.tenant(name)
 	limits := k.limitsOf(ctx, t)
 	err := k.take(ctx, t, limits, amounts)
-	if api.ErrorCode(err) != api.CodeTenantQuota || !k.countAgain(ctx, t) {
+	if api.ErrorCode(err) != api.CodeTenantQuota || !k.countAgain(ctx, t, 0) {
 		return k.noted(err)
 	}
 	return k.noted(k.take(ctx, t, limits, amounts))
@@ -137,7 +138,7 @@ func (k *Keeper) grown(ctx context.Context, t *tenant, q quota.Name, limit, befo
 		return
 	}
 	if slices.Contains(indexed, q) {
-		if !k.countAgain(ctx, t) {
+		if !k.countAgain(ctx, t, 0) {
 			return // it was counted a moment ago, and warned then
 		}
 		counted, err := beforeCount(ctx, k.store, t.name, []quota.Name{q})

@@ -2,21 +2,25 @@ package quotas
 
 import (
 	"context"
+	"time"
 
 	"github.com/codesous/sous/api/quota"
 )
+
+// usageFresh is how old a count may be from which Usage answers.
+const usageFresh = 10 * time.Second
 
 // InForce returns the limits of a tenant for which set was set.
 func (k *Keeper) InForce(set quota.TenantLimits) quota.TenantLimits {
 	return set.Or(k.defaults.TenantLimits)
 }
 
-// Usage returns the use of each quota of a tenant. It counts the records first, unless that was
-// done a moment ago. CodeStoreUnavailable.
+// Usage returns the use of each quota of a tenant. It counts the records first, unless this replica
+// has done so within usageFresh. CodeStoreUnavailable.
 func (k *Keeper) Usage(ctx context.Context, name string) ([]quota.Used, error) {
 	t := k.tenant(name)
 	limits := k.limitsOf(ctx, t).TenantLimits
-	k.countAgain(ctx, t) // without it the amounts are those of the last count
+	k.countAgain(ctx, t, usageFresh) // without it the amounts are those of the last count
 	used, err := Stored(ctx, k.store, name)
 	if err != nil {
 		return nil, err

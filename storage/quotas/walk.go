@@ -21,8 +21,10 @@ type Walk struct {
 
 	namespaces []string // that are still to be counted
 	names      []string // functions of the first of them that are still to be counted
-	after      string   // the last function, or schedule, of the first of them that was read
+	after      string   // the last function of the first of them that was read
 	scheduled  bool     // its functions are counted, and its schedules are not
+	listed     bool     // the names of its schedules are read
+	schedules  []string // that are still to be counted
 
 	function string // whose versions are counted
 	version  int64  // the last one that is still to be counted, 0 for none
@@ -50,7 +52,8 @@ func (w *Walk) Step(ctx context.Context) (reads int, end bool, err error) {
 	case len(w.namespaces) > 0 && !w.scheduled:
 		return 1, false, w.functions(ctx)
 	case len(w.namespaces) > 0:
-		return 2, false, w.schedules(ctx)
+		reads, err = w.countSchedules(ctx)
+		return reads, false, err
 	}
 	return 1, true, correct(ctx, w.s, w.tenant, summed, w.before, w.sums)
 }
@@ -103,22 +106,42 @@ func (w *Walk) versions(ctx context.Context) error {
 	return nil
 }
 
-// schedules adds the bytes of a page of schedules of the first namespace, and ends it.
-func (w *Walk) schedules(ctx context.Context) error {
-	items, next, err := storage.NewSchedules(w.s).List(ctx, w.tenant, w.namespaces[0], w.after, countPage/10)
-	if err != nil {
-		return err
+// countSchedules adds the bytes of some schedules of the first namespace, and ends it after the
+// last of them.
+func (w *Walk) countSchedules(ctx context.Context) (reads int, err error) {
+	schedules, namespace := storage.NewSchedules(w.s), w.namespaces[0]
+	if !w.listed {
+		w.schedules, reads, err = schedules.AllNames(ctx, w.tenant, namespace)
+		if err != nil {
+			return reads, err
+		}
+		w.listed = true
 	}
-	for i := range items {
-		if items[i].Meta != nil {
-			w.sums[quota.ScheduleBytes] += items[i].Meta.BytesPerMinute(len(items[i].Raw))
+	paths := make([]storage.SchedulePath, min(len(w.schedules), countPage/10)) // records may have 64 KiB
+	for i := range paths {
+		paths[i] = storage.SchedulePath{Tenant: w.tenant, Namespace: namespace, Name: w.schedules[i]}
+	}
+	if len(paths) > 0 {
+		loaded, err := schedules.LoadMany(ctx, paths)
+		reads++
+		if err != nil {
+			return reads, err
+		}
+		for i := range loaded {
+			s := &loaded[i]
+			if s.Err != nil {
+				return reads, s.Err
+			}
+			if s.Meta != nil {
+				w.sums[quota.ScheduleBytes] += s.Meta.BytesPerMinute(len(s.Raw))
+			}
 		}
 	}
-	w.after = next
-	if next == "" {
-		w.namespaces, w.scheduled = w.namespaces[1:], false
+	w.schedules = w.schedules[len(paths):]
+	if len(w.schedules) == 0 {
+		w.namespaces, w.scheduled, w.listed = w.namespaces[1:], false, false
 	}
-	return nil
+	return reads, nil
 }
 
 // Rates returns the rest of the rates of a tenant in the store, in the unit of each quota.
