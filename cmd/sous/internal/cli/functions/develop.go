@@ -184,7 +184,7 @@ func developedText(r treeResult, took time.Duration) string {
 			b.WriteString(c + "\n")
 		}
 	}
-	return b.String()
+	return command.PrintableLines(b.String())
 }
 
 // shownPath returns a path as the user would type it: from the working folder if it is below
