@@ -125,6 +125,11 @@ func (e *egress) control(_ context.Context, network, address string, _ syscall.R
 // transport dials through the guard and through nothing else: no proxy of the environment,
 // which would dial for us. Its timeouts bound single steps; the activation bounds the
 // whole.
+//
+// It speaks HTTP/1.1 only. A connection of HTTP/2 keeps megabytes of each stream that the
+// function does not read, and answers pings and empty frames that no activation pays for,
+// also while it is idle. One of HTTP/1.1 reads ahead a few KiB, and ends when something
+// arrives between two exchanges.
 func (e *egress) transport(resolver *net.Resolver) *http.Transport {
 	dialer := &net.Dialer{
 		Timeout:        10 * time.Second,
@@ -132,9 +137,9 @@ func (e *egress) transport(resolver *net.Resolver) *http.Transport {
 		Resolver:       resolver,
 		ControlContext: e.control,
 	}
-	return &http.Transport{
+	t := &http.Transport{
 		DialContext:            dialer.DialContext,
-		ForceAttemptHTTP2:      true,
+		Protocols:              new(http.Protocols),
 		MaxIdleConns:           64,
 		MaxIdleConnsPerHost:    32,
 		IdleConnTimeout:        30 * time.Second,
@@ -143,13 +148,6 @@ func (e *egress) transport(resolver *net.Resolver) *http.Transport {
 		ExpectContinueTimeout:  time.Second,
 		DisableCompression:     true, // a body is decompressed in the sandbox of its function
 	}
-}
-
-// socketTransport is transport for the handshakes of WebSocket, which are those of HTTP/1.1.
-func (e *egress) socketTransport(resolver *net.Resolver) *http.Transport {
-	t := e.transport(resolver)
-	t.ForceAttemptHTTP2 = false
-	t.Protocols = new(http.Protocols)
 	t.Protocols.SetHTTP1(true)
 	return t
 }

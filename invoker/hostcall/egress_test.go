@@ -1,10 +1,15 @@
 package hostcall
 
 import (
+	"crypto/tls"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"net/url"
+	"runtime"
 	"testing"
+	"time"
 )
 
 // ownAddresses are those of a machine that is on the public network.
@@ -100,5 +105,86 @@ func TestHostAllowed(t *testing.T) {
 		if got := hostAllowed(tt.patterns, u); got != tt.want {
 			t.Errorf("hostAllowed(%q, %s) = %v", tt.patterns, tt.url, got)
 		}
+	}
+}
+
+// tlsTransport returns the transport of fetch for a server on this machine that knows HTTP/2.
+func tlsTransport(t *testing.T, h http.HandlerFunc) (*http.Transport, string) {
+	t.Helper()
+	server := httptest.NewUnstartedServer(h)
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	guard := &egress{allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, own: ownAddresses}
+	transport := guard.transport(nil)
+	transport.TLSClientConfig = &tls.Config{RootCAs: server.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs}
+	t.Cleanup(func() {
+		transport.CloseIdleConnections()
+		server.CloseClientConnections()
+		server.Close()
+	})
+	return transport, server.URL
+}
+
+// TestUnreadResponsesHoldTheirWindow: a server knows HTTP/2 and sends much, and its answers are
+// not read. The bytes that the server could send are in buffers of the kernel, not of this
+// process.
+func TestUnreadResponsesHoldTheirWindow(t *testing.T) { //nolint:paralleltest // it measures the memory of the process
+	transport, url := tlsTransport(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Protocol", r.Proto)
+		part := make([]byte, 64<<10)
+		for range 256 {
+			if _, err := w.Write(part); err != nil {
+				return
+			}
+		}
+	})
+	const unread, window = 16, 256 << 10
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for range unread {
+		resp, err := transport.RoundTrip(httptest.NewRequestWithContext(t.Context(), http.MethodGet, url, nil))
+		if err != nil {
+			t.Fatalf("RoundTrip: %v", err)
+		}
+		defer func() { _ = resp.Body.Close() }()
+		if got := resp.Header.Get("X-Protocol"); got != "HTTP/1.1" {
+			t.Errorf("protocol: got %s, want HTTP/1.1", got)
+		}
+	}
+	time.Sleep(500 * time.Millisecond) // what the server can send arrives
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if got, most := int64(after.HeapAlloc)-int64(before.HeapAlloc), int64(unread*2*window); got > most {
+		t.Errorf("memory of %d unread responses and of their server: got %d bytes, want at most %d", unread, got, most)
+	}
+}
+
+// TestFloodsEndIdleConnections: bytes that arrive between two exchanges end their connection.
+func TestFloodsEndIdleConnections(t *testing.T) {
+	t.Parallel()
+	ended := make(chan error, 1)
+	transport, url := tlsTransport(t, func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			ended <- err
+			return
+		}
+		go func() {
+			_, err := conn.Write([]byte("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"))
+			for until := time.Now().Add(10 * time.Second); err == nil && time.Now().Before(until); time.Sleep(10 * time.Millisecond) {
+				_, err = conn.Write(make([]byte, 1024))
+			}
+			ended <- err
+			_ = conn.Close()
+		}()
+	})
+	resp, err := transport.RoundTrip(httptest.NewRequestWithContext(t.Context(), http.MethodGet, url, nil))
+	if err != nil {
+		t.Fatalf("RoundTrip: %v", err)
+	}
+	_ = resp.Body.Close()
+	if err := <-ended; err == nil {
+		t.Error("writing to an idle connection for 10 s: got no error, want the end of the connection")
 	}
 }

@@ -48,7 +48,7 @@ func newFetchCalls(allow []netip.Prefix, resolver *net.Resolver) *fetchCalls {
 // newSocketCalls returns the calls of WebSocket, behind a guard like that of newFetchCalls.
 func newSocketCalls(allow []netip.Prefix, resolver *net.Resolver) *socketCalls {
 	guard := &egress{allow: allow, own: net.InterfaceAddrs}
-	return &socketCalls{newOutbound(func() *http.Transport { return guard.socketTransport(resolver) })}
+	return &socketCalls{newOutbound(func() *http.Transport { return guard.transport(resolver) })}
 }
 
 func (c *fetchCalls) calls() map[string]call {

@@ -56,7 +56,7 @@ type trafficBytes struct{ atomic.Int64 }
 
 // EgressBytes returns the bytes that the activation has sent and received so far by fetch and
 // WebSocket. Egress counts bytes in both directions: heads, bodies and all frames, without the
-// overhead of TLS and HTTP/2 and without header compression.
+// overhead of TLS.
 func (s *Scope) EgressBytes() int64 { return s.traffic.Load() }
 
 // transports keeps one transport for each tenant, so that no tenant uses, fills or spoils the

@@ -14,7 +14,7 @@ import (
 
 // devCommand returns sous dev, which runs server.Dev until an interrupt.
 func (a commands) devCommand() *cobra.Command {
-	var quiet, reset bool
+	var quiet, reset, outside bool
 	cmd := &cobra.Command{
 		Use:   "dev [DIR…]",
 		Short: "Run the whole platform in this process, with a store of its own",
@@ -42,6 +42,7 @@ file, as for sous serve.`,
 			if err != nil {
 				return err
 			}
+			folders.AllowOutside = outside
 			var running sync.WaitGroup
 			defer running.Wait()
 			ctx, cancel := context.WithCancel(cmd.Context())
@@ -61,6 +62,7 @@ file, as for sous serve.`,
 	}
 	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "do not print what functions log and how they end")
 	cmd.Flags().BoolVar(&reset, "reset", false, "remove all functions and data of the embedded store before the start")
+	cmd.Flags().BoolVar(&outside, "allow-outside", false, "bundle also files outside of the repository of a folder, if imports lead there")
 	server.RegisterDev(cmd.Flags())
 	return cmd
 }

@@ -32,6 +32,7 @@ type build struct {
 	// is an ES module: the path of that module to the path of their CommonJS main.
 	required map[string]string
 	useMain  map[string]string // required of the run before
+	reach    *reach
 }
 
 func (b *build) run() esbuild.BuildResult { return esbuild.Build(b.options()) }
@@ -85,6 +86,9 @@ func (b *build) resolve(p esbuild.PluginBuild, args esbuild.OnResolveArgs) esbui
 		return resolveBuiltin(name, args.Kind)
 	}
 	b.need()
+	b.mu.Lock()
+	b.reach.addPackage(packageName(path), args.ResolveDir)
+	b.mu.Unlock()
 	if b.optional(args) {
 		return esbuild.OnResolveResult{Path: path, Namespace: missingPackage}
 	}
@@ -198,11 +202,15 @@ func (b *build) need() {
 // and drops the comments by which files of packages refer to source maps: their maps often
 // name files that are not installed. esbuild loads the others.
 func (b *build) load(args esbuild.OnLoadArgs) (esbuild.OnLoadResult, error) {
+	if why := b.refusal(args.Path); why != "" {
+		b.need()
+		return refuse(why), nil
+	}
 	if inPackages(args.Path) {
 		if filepath.Ext(args.Path) == ".wasm" {
 			return loadWasm(args.Path), nil
 		}
-		return loadPackaged(args.Path), nil
+		return b.loadPackaged(args.Path), nil
 	}
 	rel, inside := b.inRoot(args.Path)
 	if !inside || !uploads(filepath.Ext(args.Path)) {
@@ -232,7 +240,7 @@ func loadWasm(path string) esbuild.OnLoadResult {
 }
 
 // loadPackaged loads a module of a package without its reference to a source map.
-func loadPackaged(path string) esbuild.OnLoadResult {
+func (b *build) loadPackaged(path string) esbuild.OnLoadResult {
 	if !slices.Contains([]string{".js", ".mjs", ".cjs"}, filepath.Ext(path)) {
 		return esbuild.OnLoadResult{}
 	}
@@ -241,25 +249,40 @@ func loadPackaged(path string) esbuild.OnLoadResult {
 		// esbuild reports it, or can read it: it also reads archives.
 		return esbuild.OnLoadResult{}
 	}
-	if twin, ok := withoutDocument(path, raw); ok {
-		raw = twin
+	if twin := withoutDocument(path, raw); twin != "" {
+		if why := b.refusal(twin); why != "" {
+			return refuse(why)
+		}
+		raw, err = os.ReadFile(twin)
+		if err != nil {
+			return esbuild.OnLoadResult{} // as above
+		}
 	}
 	text := strings.ReplaceAll(string(raw), "//# sourceMappingURL=", "// source map: ")
 	return esbuild.OnLoadResult{Contents: &text, Loader: esbuild.LoaderDefault}
 }
 
-// withoutDocument returns the module x.js beside the module x.browser.js at path, if that
+// refusal is reach.refusal.
+func (b *build) refusal(path string) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.reach.refusal(path)
+}
+
+// withoutDocument returns the path of the module x.js beside the module x.browser.js at path, if that
 // one needs a browser's DOMParser, which the sandbox lacks: its twin is for runtimes without
 // one. The map "browser" of a package leads to such modules, for example in the packages of
-// AWS that read XML.
-func withoutDocument(path string, raw []byte) (twin []byte, ok bool) {
+// AWS that read XML. It returns "" for other modules.
+func withoutDocument(path string, raw []byte) string {
 	ext := filepath.Ext(path)
 	stem, ok := strings.CutSuffix(strings.TrimSuffix(path, ext), ".browser")
 	if !ok || !bytes.Contains(raw, []byte("new DOMParser")) {
-		return nil, false
+		return ""
 	}
-	twin, err := os.ReadFile(stem + ext)
-	return twin, err == nil
+	if !exists(stem + ext) {
+		return ""
+	}
+	return stem + ext
 }
 
 // inRoot returns the slash-separated path of a file below the root of the folder.

@@ -28,6 +28,10 @@ type Folder struct {
 	// Ignored reports whether the file of that slash-separated path below Root is not part
 	// of the function. It is not called for files of packages.
 	Ignored func(path string) bool
+	// AllowOutside permits files outside of the repository of the folder: see reach.
+	AllowOutside bool
+	// Private is a folder whose files are always refused, "" for none.
+	Private string
 }
 
 // A Bundle is a bundled module and its contents.
@@ -49,7 +53,7 @@ func Make(f Folder) (*Bundle, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &build{folder: f, root: root, manifests: manifests{}, useMain: map[string]string{}}
+	b := &build{folder: f, root: root, manifests: manifests{}, useMain: map[string]string{}, reach: newReach(f, root)}
 	result := b.run()
 	if len(b.required) > 0 && len(result.Errors) == 0 {
 		// Some packages are also used through require: see build.preferMain.

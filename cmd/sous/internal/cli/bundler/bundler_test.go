@@ -251,8 +251,9 @@ func TestBundled(t *testing.T) {
 			"node_modules/a/index.js": `module.exports = 5;`,
 		}, `5`},
 		"a link to a sibling package": {map[string]string{
-			"function.js": `import { x } from "../lib/x.js"; export default x;`,
-			"../lib/x.js": `export const x = 6;`,
+			"function.js":  `import { x } from "../lib/x.js"; export default x;`,
+			"../lib/x.js":  `export const x = 6;`,
+			"../.git/HEAD": ``,
 		}, `6`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -511,6 +512,7 @@ func TestLinkedPackages(t *testing.T) {
 	// The layouts of workspaces and of pnpm.
 	root := write(t, map[string]string{
 		"apps/fn/function.js":                                    `import { shared } from "shared"; import p from "p"; export default shared + p;`,
+		"package.json":                                           `{"workspaces": ["apps/*", "packages/*"]}`,
 		"packages/shared/package.json":                           `{"name": "shared", "version": "1.0.0"}`,
 		"packages/shared/index.js":                               `import top from "top"; export const shared = "shared " + top;`,
 		"node_modules/top/index.js":                              `module.exports = "top ";`,

@@ -43,6 +43,9 @@ func place(file string, line, column int) string {
 
 // problem returns the text of one error: for an import that was not found, with what to do.
 func (b *build) problem(m esbuild.Message) string {
+	if r, ok := m.Detail.(refused); ok {
+		return r.text(m.Location)
+	}
 	if strings.HasPrefix(m.Text, "No matching export") && m.Location != nil && m.Location.File == stdin {
 		return fmt.Sprintf("the module exports no handler: expected `export function %s(event, ctx) { … }`", b.folder.Handler)
 	}

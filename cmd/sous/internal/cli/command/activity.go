@@ -30,7 +30,7 @@ func (a *App) LogText(l api.LogLine) string {
 
 // levelText returns the level and the message of a log line.
 func (a *App) levelText(l api.LogLine) string {
-	return a.Paint(LevelColor(l.Level), fmt.Sprintf("%-5s", strings.ToUpper(l.Level))) + " " + printableLines(MessageText(l))
+	return a.Paint(LevelColor(l.Level), fmt.Sprintf("%-5s", strings.ToUpper(l.Level))) + " " + PrintableLines(MessageText(l))
 }
 
 // ActivityLine returns a log line of one of several functions, on one line unless its message
@@ -82,17 +82,4 @@ func ErrorSummary(e *api.ActivationError) string {
 		text += "…"
 	}
 	return Printable(text)
-}
-
-// printableLines is Printable for text of several lines, with tabs.
-func printableLines(text string) string {
-	lines := strings.Split(text, "\n")
-	for i, line := range lines {
-		cells := strings.Split(line, "\t")
-		for k, cell := range cells {
-			cells[k] = Printable(cell)
-		}
-		lines[i] = strings.Join(cells, "\t")
-	}
-	return strings.Join(lines, "\n")
 }

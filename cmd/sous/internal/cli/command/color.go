@@ -2,6 +2,7 @@ package command
 
 import (
 	"os"
+	"regexp"
 
 	"golang.org/x/term"
 
@@ -28,10 +29,18 @@ func (a *App) Paint(c Color, text string) string {
 	return "\x1b[" + string(c) + "m" + text + "\x1b[0m"
 }
 
+// paint matches the sequences that Paint writes.
+var paint = regexp.MustCompile("\x1b\\[(0|31|32|33|90)m")
+
 // colored reports whether stdout shows colors.
 func (a *App) colored() bool {
+	return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && a.StdoutIsTerminal()
+}
+
+// StdoutIsTerminal reports whether stdout is a terminal.
+func (a *App) StdoutIsTerminal() bool {
 	out, ok := a.Stdout.(*os.File)
-	return ok && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(out.Fd()))
+	return ok && term.IsTerminal(int(out.Fd()))
 }
 
 // StatusColor returns the color of an activation's status.

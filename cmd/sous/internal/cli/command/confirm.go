@@ -31,7 +31,7 @@ func (a *App) Confirm(yes bool, question string) error {
 // ask prints question and returns nil for an answer that begins with y or Y, else
 // errDeclined. An empty answer and the end of the input are no.
 func ask(in io.Reader, out io.Writer, question string) error {
-	if _, err := fmt.Fprintf(out, "%s [y/N] ", question); err != nil {
+	if _, err := fmt.Fprintf(out, "%s [y/N] ", PrintableLines(question)); err != nil {
 		return err
 	}
 	answer, err := bufio.NewReader(in).ReadString('\n')

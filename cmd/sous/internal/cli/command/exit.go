@@ -272,7 +272,7 @@ func (f failure) text(interrupted bool) string {
 			fmt.Fprintf(&b, "  %s\n", strings.TrimSpace(line))
 		}
 	}
-	return b.String()
+	return PrintableLines(b.String()) // messages and stacks come from servers, functions and files
 }
 
 // tells reports whether the message of f says all that e says.

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"text/tabwriter"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/client"
@@ -30,8 +32,15 @@ func ValidateFormat(s string) error {
 	return nil
 }
 
-// Print prints v as indented JSON under --output json, else text.
+// Print prints v as indented JSON under --output json, else text. Control characters in text
+// are printed as escape sequences of Go, except line feeds, tabs and the colors of Paint.
 func (a *App) Print(v any, text string) error {
+	return a.PrintRaw(v, a.printable(text))
+}
+
+// PrintRaw is Print for text that is printed as it is. It is for text that goes to a file or
+// another program: see StdoutIsTerminal.
+func (a *App) PrintRaw(v any, text string) error {
 	if a.Output != FormatJSON {
 		_, err := io.WriteString(a.Stdout, text)
 		return err
@@ -42,35 +51,58 @@ func (a *App) Print(v any, text string) error {
 }
 
 // PrintLine prints one value of a stream: v as one line of JSON under --output json, else
-// text and a line break.
+// text and a line break. Control characters in text are printed as by Print.
 func (a *App) PrintLine(v any, text string) error {
 	if a.Output == FormatJSON {
 		return jsonTo(a.Stdout).Encode(v)
 	}
-	_, err := fmt.Fprintln(a.Stdout, text)
+	_, err := fmt.Fprintln(a.Stdout, a.printable(text))
 	return err
 }
 
 // jsonTo returns an encoder that writes one value a line and does not escape <, > and &:
-// the output is no part of an HTML page.
+// the output is no part of an HTML page. It escapes the control characters that encoding/json
+// leaves as they are.
 func jsonTo(w io.Writer) *json.Encoder {
-	out := json.NewEncoder(w)
+	out := json.NewEncoder(escapingWriter{w})
 	out.SetEscapeHTML(false)
 	return out
 }
 
-// Note prints a remark on stderr. Under --output json and --quiet it prints nothing, so results must not
-// depend on it.
+// escapingWriter writes JSON with every control character as an escape sequence of JSON. The
+// encoder writes each value at once, so no character is divided.
+type escapingWriter struct{ io.Writer }
+
+// Write implements io.Writer.
+func (w escapingWriter) Write(text []byte) (int, error) {
+	if bytes.IndexFunc(text, controls) < 0 {
+		return w.Writer.Write(text)
+	}
+	var b strings.Builder
+	for _, r := range string(text) {
+		if controls(r) {
+			fmt.Fprintf(&b, `\u%04x`, r) // none of them is above U+FFFF
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	_, err := io.WriteString(w.Writer, b.String())
+	return len(text), err
+}
+
+// Note prints a remark on stderr, with control characters as by Print. Under --output json and
+// --quiet it prints nothing, so results must not depend on it.
 func (a *App) Note(format string, args ...any) {
 	if a.Output != FormatText || a.Quiet {
 		return
 	}
 	a.screen.Lock()
 	defer a.screen.Unlock()
+	text := a.printable(fmt.Sprintf(format, args...)) + "\n"
 	if a.drawn {
-		format = eraseLine + format // the line of progress is drawn again below the note
+		text = eraseLine + text // the line of progress is drawn again below the note
 	}
-	_, _ = fmt.Fprintf(a.Stderr, format+"\n", args...) // only a remark
+	_, _ = io.WriteString(a.Stderr, text) // only a remark
 }
 
 // List is the JSON form of the output of a list command.
@@ -125,8 +157,10 @@ func Table(header []string, rows [][]string) string {
 
 // Printable returns text with every character that is not printable as a Go escape
 // sequence. Names, paths and messages come from other users: control sequences in them
-// must not move the cursor or hide lines.
+// must not move the cursor or hide lines. A byte that is no UTF-8 becomes U+FFFD: some
+// terminals take such bytes for control characters.
 func Printable(text string) string {
+	text = strings.ToValidUTF8(text, string(utf8.RuneError))
 	if strings.IndexFunc(text, unprintable) < 0 {
 		return text
 	}
@@ -142,6 +176,47 @@ func Printable(text string) string {
 }
 
 func unprintable(r rune) bool { return !unicode.IsPrint(r) }
+
+// PrintableLines is Printable for text of several lines, with tabs.
+func PrintableLines(text string) string { return escapeLines(text, unprintable) }
+
+// escapeLines returns text with the characters for which escaped is true as escape sequences
+// of Go, except line feeds and tabs.
+func escapeLines(text string, escaped func(rune) bool) string {
+	text = strings.ToValidUTF8(text, string(utf8.RuneError))
+	var b strings.Builder
+	for _, r := range text {
+		if r != '\n' && r != '\t' && escaped(r) {
+			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// controls reports whether r can change what a terminal shows of other text: a control
+// character other than the line feed and the tab, or one of those that change the direction of
+// text. Unlike unprintable it leaves the characters that join emoji.
+func controls(r rune) bool {
+	return r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r))
+}
+
+// printable returns text for a terminal: without control characters, except the colors of Paint.
+func (a *App) printable(text string) string {
+	if !a.colored() {
+		return escapeLines(text, controls)
+	}
+	var b strings.Builder
+	for {
+		at := paint.FindStringIndex(text)
+		if at == nil {
+			return b.String() + escapeLines(text, controls)
+		}
+		b.WriteString(escapeLines(text[:at[0]], controls) + text[at[0]:at[1]])
+		text = text[at[1]:]
+	}
+}
 
 // trimLineEnds removes trailing blanks: those that align an empty last column.
 func trimLineEnds(s string) string {
@@ -226,13 +301,13 @@ func SizeText(n int64) string {
 func ShortDigest(sha256 string) string { return sha256[:min(len(sha256), 12)] }
 
 // IndentJSON returns raw, indented and with a line break at its end. Text that is no JSON
-// is not changed otherwise.
+// is not indented.
 func IndentJSON(raw json.RawMessage) string {
 	var b strings.Builder
 	out := jsonTo(&b)
 	out.SetIndent("", "  ")
 	if err := out.Encode(raw); err != nil {
-		return string(raw) + "\n"
+		return PrintableLines(string(raw)) + "\n"
 	}
 	return b.String()
 }

@@ -42,6 +42,10 @@ func (s *sourceDir) bundled(entry string) (map[string][]byte, *bundler.Bundle, e
 		return nil, nil, err
 	}
 	folder := bundler.Folder{Root: s.root, Ignored: func(path string) bool { return s.skips(path, false) }}
+	folder.AllowOutside = s.outside
+	if profiles, err := command.ProfilesPath(); err == nil {
+		folder.Private = filepath.Dir(profiles) // keys of the user
+	}
 	folder.Entry = s.entry(cmp.Or(entry, text(fields["entry"])))
 	folder.Handler = text(fields["handler"])
 	if folder.Entry == "" || !validHandler(folder.Handler) {
@@ -71,10 +75,14 @@ func (s *sourceDir) bundled(entry string) (map[string][]byte, *bundler.Bundle, e
 }
 
 // manifest returns the fields of the folder's manifest, or those that a manifest must have
-// if there is none. It returns nil if the manifest is no JSON object.
+// if there is none. It returns nil if the manifest is no JSON object, or a symbolic link.
 func (s *sourceDir) manifest() (map[string]json.RawMessage, error) {
 	fields := map[string]json.RawMessage{}
-	raw, err := os.ReadFile(filepath.Join(s.root, bundle.ManifestFile))
+	path := filepath.Join(s.root, bundle.ManifestFile)
+	if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		return nil, nil // an upload of the files refuses it: it may lead out of the folder
+	}
+	raw, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) || s.skips(bundle.ManifestFile, false) {
 		fields["schema"], err = json.Marshal(manifest.SchemaV1)
 		return fields, err

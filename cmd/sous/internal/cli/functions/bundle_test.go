@@ -3,6 +3,8 @@ package functions
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -116,5 +118,35 @@ func TestErrorsNameTheOriginalPlace(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, coded.Fields); diff != "" {
 		t.Errorf("fields (-want +got):\n%s", diff)
+	}
+}
+
+// A folder's imports, and a manifest that is a link, upload no file of another folder.
+func TestUploadsStayInTheirRepository(t *testing.T) {
+	t.Parallel()
+	root := folder(t, map[string]string{
+		"fn/function.js": `import s from "../x.json"; export default s;`, "x.json": `{"a": 1}`,
+		"linked/function.js": `import s from "./y.txt"; export default s;`, "linked/y.txt": "y",
+	})
+	s, err := openSource(filepath.Join(root, "fn"))
+	if err != nil {
+		t.Fatalf("openSource: %v", err)
+	}
+	if _, b, err := s.upload(true, ""); api.ErrorCode(err) != api.CodeValidationSource {
+		t.Errorf("upload: got %v, %v; want %s", b, err, api.CodeValidationSource)
+	}
+	s.outside = true
+	if _, b, err := s.upload(true, ""); b == nil || err != nil {
+		t.Errorf("upload with --allow-outside: got %v, %v; want a bundle", b, err)
+	}
+	if err := os.Symlink(filepath.Join(root, "x.json"), filepath.Join(root, "linked", bundle.ManifestFile)); err != nil {
+		t.Fatalf("os.Symlink: %v", err)
+	}
+	s, err = openSource(filepath.Join(root, "linked"))
+	if err != nil {
+		t.Fatalf("openSource: %v", err)
+	}
+	if files, _, err := s.upload(true, ""); api.ErrorCode(err) != api.CodeValidationBundle {
+		t.Errorf("upload of a linked manifest: got %d files, %v; want %s", len(files), err, api.CodeValidationBundle)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/client"
@@ -27,6 +28,8 @@ type deployment struct {
 	bundle bool            // where the function needs it
 	// local replaces env by that of sous.json and config with the values of localFiles.
 	local bool
+	// outside permits imports that lead out of the repository of the folder.
+	outside bool
 	// unverified publishes modules that may fail when they are loaded.
 	unverified bool
 }
@@ -68,7 +71,7 @@ func (d deployed) text() string {
 
 func (a commands) fnDeployCommand() *cobra.Command {
 	var name, alias, config string
-	var watch, noBundle, noVerify, dryRun bool
+	var watch, noBundle, noVerify, dryRun, outside bool
 	cmd := &cobra.Command{
 		Use:   "deploy DIR",
 		Short: "Publish a folder as a function's next version and set an alias to it",
@@ -94,7 +97,7 @@ module; the packages and their sizes are printed.`,
 			if err != nil {
 				return err
 			}
-			d.bundle, d.unverified = !noBundle, noVerify
+			d.bundle, d.unverified, d.outside = !noBundle, noVerify, outside
 			d.config, err = command.ReadJSONArg("config", config, a.Stdin, api.MaxRequestBytes)
 			if err != nil {
 				return err
@@ -120,9 +123,15 @@ module; the packages and their sizes are printed.`,
 	flags.StringVar(&config, "config", "", "JSON, @FILE or -: settings of the version that override those of the files, such as {\"timeout_ms\": 500}")
 	flags.BoolVar(&dryRun, "dry-run", false, "print what would change, and publish nothing")
 	flags.BoolVar(&noBundle, "no-bundle", false, "upload the files of the folder as they are, without packages")
+	registerAllowOutside(flags, &outside)
 	flags.BoolVar(&noVerify, "no-verify", false, "publish also if the modules fail when they are loaded")
 	flags.BoolVar(&watch, "watch", false, "deploy again whenever a file changes, until interrupted")
 	return cmd
+}
+
+// registerAllowOutside adds --allow-outside to a command that bundles.
+func registerAllowOutside(flags *pflag.FlagSet, outside *bool) {
+	flags.BoolVar(outside, "allow-outside", false, "bundle also files outside of the repository of the folder, if imports lead there")
 }
 
 // undoWithin is the time for deleting a function whose first deployment failed.

@@ -22,7 +22,7 @@ const deployAtOnce = 4
 
 // deployCommand returns sous deploy.
 func (a commands) deployCommand() *cobra.Command {
-	var dryRun bool
+	var o folderOptions
 	cmd := &cobra.Command{
 		Use:   "deploy [DIR]",
 		Short: "Deploy every function of a folder tree that changed",
@@ -46,10 +46,11 @@ is deployed as by sous fn deploy. The command goes on after a failure, and then 
 			if err != nil {
 				return err
 			}
-			return a.deployTree(cmd.Context(), t, folders, dryRun)
+			return a.deployTree(cmd.Context(), t, folders, o)
 		},
 	}
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print what would change, and publish nothing")
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "print what would change, and publish nothing")
+	registerAllowOutside(cmd.Flags(), &o.outside)
 	a.RegisterRemote(cmd.Flags())
 	return cmd
 }
@@ -124,11 +125,12 @@ func (r treeResult) failedWith(err error) treeResult {
 }
 
 // deployTree deploys the folders, deployAtOnce at a time, and prints a table of the outcomes.
-func (a commands) deployTree(ctx context.Context, t *command.Target, folders []string, dryRun bool) error {
+func (a commands) deployTree(ctx context.Context, t *command.Target, folders []string, o folderOptions) error {
+	o.among = folders
 	results := make([]treeResult, len(folders))
 	quiet := commands{a.Silent()} // the steps of several functions would mix
 	doing := "deploying "
-	if dryRun {
+	if o.dryRun {
 		doing = "comparing "
 	}
 	_ = a.Counting(doing+command.Plural(len(folders), "function"), len(folders), func(done func() int64) error {
@@ -136,7 +138,7 @@ func (a commands) deployTree(ctx context.Context, t *command.Target, folders []s
 		workers.SetLimit(deployAtOnce)
 		for i, folder := range folders {
 			workers.Go(func() error {
-				results[i] = quiet.deployFolder(ctx, t, folder, folderOptions{dryRun: dryRun, among: folders})
+				results[i] = quiet.deployFolder(ctx, t, folder, o)
 				a.Note("[%d/%d] %s %s", done(), len(folders), folder, results[i].Outcome)
 				return nil
 			})
@@ -194,9 +196,10 @@ func treeRow(r treeResult) []string {
 
 // folderOptions say how deployFolder deploys.
 type folderOptions struct {
-	dryRun bool     // only compare
-	local  bool     // as deployment.local
-	among  []string // all folders of the tree, sorted
+	dryRun  bool     // only compare
+	local   bool     // as deployment.local
+	outside bool     // as deployment.outside
+	among   []string // all folders of the tree, sorted
 }
 
 // deployFolder deploys one folder if it differs from what runs.
@@ -209,7 +212,7 @@ func (a commands) deployFolder(ctx context.Context, t *command.Target, folder st
 	if err := sameName(folder, o.among); err != nil {
 		return out.failedWith(err)
 	}
-	d.bundle, d.local = true, o.local
+	d.bundle, d.local, d.outside = true, o.local, o.outside
 	p, err := a.plan(ctx, t, d)
 	if err != nil {
 		return out.failedWith(err)

@@ -20,6 +20,9 @@ import (
 // again when it changes.
 type Development struct {
 	commands
+	// AllowOutside permits imports that lead out of the repository of a function's folder.
+	AllowOutside bool
+
 	target *command.Target
 	roots  []string // absolute paths of the folders that the user named
 
@@ -157,7 +160,7 @@ func (d *Development) deployChanged(ctx context.Context) error {
 	workers.SetLimit(deployAtOnce)
 	for i, folder := range folders {
 		workers.Go(func() error {
-			results[i] = quiet.deployFolder(ctx, d.target, folder, folderOptions{local: true, among: all})
+			results[i] = quiet.deployFolder(ctx, d.target, folder, folderOptions{local: true, outside: d.AllowOutside, among: all})
 			return nil
 		})
 	}
@@ -184,7 +187,7 @@ func developedText(r treeResult, took time.Duration) string {
 			b.WriteString(c + "\n")
 		}
 	}
-	return b.String()
+	return command.PrintableLines(b.String())
 }
 
 // shownPath returns a path as the user would type it: from the working folder if it is below

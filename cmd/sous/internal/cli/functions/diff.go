@@ -66,6 +66,7 @@ func (p *plan) headline() string {
 // diffCommand returns sous diff.
 func (a commands) diffCommand() *cobra.Command {
 	var name, alias string
+	var outside bool
 	cmd := &cobra.Command{
 		Use:   "diff [DIR]",
 		Short: "Compare a folder with the version of its function that runs",
@@ -79,7 +80,7 @@ as a unified diff. The exit code is 0 also if they differ.`,
 			if err != nil {
 				return err
 			}
-			d.bundle = true
+			d.bundle, d.outside = true, outside
 			t, err := a.Target()
 			if err != nil {
 				return err
@@ -97,6 +98,7 @@ as a unified diff. The exit code is 0 also if they differ.`,
 	}
 	cmd.Flags().StringVar(&name, "name", "", "the function's name (default: that of sous.json, else the folder's)")
 	cmd.Flags().StringVar(&alias, "alias", "", "the alias whose version to compare with (default: the first of sous.json, else "+api.DefaultAlias+")")
+	registerAllowOutside(cmd.Flags(), &outside)
 	a.RegisterRemote(cmd.Flags())
 	return cmd
 }

@@ -69,6 +69,7 @@ func (a commands) plan(ctx context.Context, t *command.Target, d deployment) (*p
 	if err != nil {
 		return nil, err
 	}
+	d.source.outside = d.outside
 	err = a.Working("bundling "+p.name, func() (err error) {
 		p.files, p.bundled, err = d.source.upload(d.bundle, settings.Entry)
 		return err

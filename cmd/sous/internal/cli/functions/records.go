@@ -45,7 +45,7 @@ func functionText(fn *client.Function, d api.FunctionDetail) string {
 		{"LATEST VERSION", latest},
 	}))
 	for _, alias := range d.Aliases {
-		fmt.Fprintf(&b, "\n%s = version %d\n  %s\n", alias.Alias, alias.Version, fn.WebURL(api.Ref{Alias: alias.Alias}))
+		fmt.Fprintf(&b, "\n%s = version %d\n  %s\n", command.Printable(alias.Alias), alias.Version, command.Printable(fn.WebURL(api.Ref{Alias: alias.Alias})))
 	}
 	return b.String()
 }

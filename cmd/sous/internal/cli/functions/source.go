@@ -28,6 +28,7 @@ var alwaysIgnored = []string{".git", "node_modules", ".sous", ".env", ".dev.vars
 type sourceDir struct {
 	root    string
 	ignored *ignore.GitIgnore // the patterns of ignoreFile
+	outside bool              // imports may lead out of the repository of the folder
 }
 
 // openSource opens the folder root and reads its ignore file, if there is one.

@@ -70,7 +70,7 @@ func (a commands) tryFolder(ctx context.Context, dir string, f tryFlags) error {
 	if err != nil {
 		return err
 	}
-	d.bundle, d.local = !f.noBundle, true
+	d.bundle, d.local, d.outside = !f.noBundle, true, f.outside
 	d.config, err = command.ReadJSONArg("config", f.config, a.Stdin, api.MaxRequestBytes)
 	if err != nil {
 		return err
@@ -92,7 +92,7 @@ func (a commands) tryFolder(ctx context.Context, dir string, f tryFlags) error {
 type tryFlags struct {
 	event, config, secrets, http, body string
 	egressAllow, headers               []string
-	noBundle, watch                    bool
+	noBundle, watch, outside           bool
 }
 
 func (f *tryFlags) register(flags *pflag.FlagSet) {
@@ -103,6 +103,7 @@ func (f *tryFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.secrets, "secrets", "", "file of NAME=value lines with the secrets that the function may read")
 	flags.StringVar(&f.config, "config", "", "JSON, @FILE or -: settings of the version that override those of the files")
 	flags.BoolVar(&f.noBundle, "no-bundle", false, "run the files of the folder as they are, without packages")
+	registerAllowOutside(flags, &f.outside)
 	flags.BoolVar(&f.watch, "watch", false, "run again whenever a file changes, until interrupted")
 	flags.StringSliceVar(&f.egressAllow, "egress-allow", nil, "private address ranges (CIDR) that fetch may reach, and loopback for this machine")
 }

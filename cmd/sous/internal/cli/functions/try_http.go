@@ -95,7 +95,11 @@ func (a commands) tryRequest(ctx context.Context, t *command.Target, transport h
 			a.Note("%s", a.LogText(line))
 		}
 	}
-	if err := a.Print(out, out.text()); err != nil || failure == nil {
+	text, printAnswer := out.text(), a.PrintRaw // a file or a program gets the body as it is
+	if a.StdoutIsTerminal() {
+		text, printAnswer = strings.ReplaceAll(text, "\r\n", "\n"), a.Print
+	}
+	if err := printAnswer(out, text); err != nil || failure == nil {
 		return err
 	}
 	return failure

@@ -230,9 +230,9 @@ func jobText(j api.Job) string {
 		}
 	}
 	for _, e := range j.Errors {
-		fmt.Fprintf(&b, "\nattempt %d, %s: %s\n", e.Attempt, command.TimeText(e.AtMS), e.Error)
+		fmt.Fprintf(&b, "\nattempt %d, %s: %s\n", e.Attempt, command.TimeText(e.AtMS), command.PrintableLines(e.Error))
 		for line := range strings.Lines(e.Stack) {
-			b.WriteString("  " + strings.TrimRight(line, "\n") + "\n")
+			b.WriteString("  " + command.PrintableLines(strings.TrimRight(line, "\r\n")) + "\n")
 		}
 	}
 	return b.String()
