@@ -55,9 +55,6 @@ type Invocation struct {
 	// AllNamespaces is set if the caller may invoke in every namespace of the tenant,
 	// not only in this one.
 	AllNamespaces bool
-	// Destination is set if a version sends its outcome to this function. The list of roles
-	// for calls is then checked for the caller of the sending function.
-	Destination bool
 	// Early lets Invoke return the handler's answer while the activation still runs,
 	// because promises of ctx.waitUntil have not settled. The end of Invoke's ctx does
 	// not stop it then.

@@ -21,6 +21,15 @@ type JobSpec struct {
 	Activation *AsyncActivation `json:"activation,omitempty"`
 	// Schedule is the tick that created the job, nil for other jobs.
 	Schedule *ScheduledTick `json:"schedule,omitempty"`
+	// By is the client for which the job or its chain runs functions, nil for other jobs and for
+	// those of release 0.1.0: a version with a list of roles does not run for these.
+	By *JobAuthor `json:"by,omitempty"`
+}
+
+// JobAuthor is a caller for which jobs run functions later, with the roles that it had then.
+type JobAuthor struct {
+	Principal Principal `json:"principal"`
+	Access    Access    `json:"access,omitempty"`
 }
 
 // AsyncActivation is the part of an asynchronous invocation that its job keeps

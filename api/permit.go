@@ -10,7 +10,7 @@ import (
 const anyRole = "*"
 
 // Permit checks inv against its version's lists of roles, nil for none. roles is the list
-// for the trigger of inv; for a destination it is that of calls, as for cs.invoke:
+// for the trigger of inv; for triggers of queues, jobs and destinations it is that of calls:
 //
 //	access        admitted if                                        otherwise
 //	unrestricted  always
@@ -20,11 +20,7 @@ const anyRole = "*"
 // An empty list therefore admits every caller with the right to invoke, and no anonymous
 // one. The zero Access is public, the weakest.
 func (inv *Invocation) Permit(lists *Authz) error {
-	trigger := inv.Trigger.Type
-	if inv.Destination {
-		trigger = TriggerAPI
-	}
-	roles := invokeRoles(lists, trigger)
+	roles := invokeRoles(lists, inv.Trigger.Type)
 	switch inv.Access {
 	case AccessUnrestricted:
 		return nil
@@ -34,27 +30,22 @@ func (inv *Invocation) Permit(lists *Authz) error {
 		}
 		return Errorf(CodeAuthnRequired, "this needs an API key")
 	case AccessGranted:
-		if len(roles) == 0 || slices.Contains(roles, anyRole) {
+		has := func(role string) bool { return slices.Contains(roles, role) }
+		if len(roles) == 0 || has(anyRole) || slices.ContainsFunc(inv.Principal.Roles, has) {
 			return nil
-		}
-		for _, role := range inv.Principal.Roles {
-			if slices.Contains(roles, role) {
-				return nil
-			}
 		}
 	}
 	return Errorf(CodeAuthzDenied, "this version is for other roles than the caller's (%s)", strings.Join(inv.Principal.Roles, ", "))
 }
 
-// invokeRoles returns the list that applies to a trigger. A job has none, because it was
-// checked when it was enqueued; an asynchronous invocation keeps the trigger of its caller,
-// so each of its attempts is checked again.
+// invokeRoles returns the list that applies to a trigger. A job keeps the caller that enqueued it,
+// and a queue trigger its owner, so each attempt is checked again.
 func invokeRoles(lists *Authz, trigger string) []string {
 	if lists == nil {
 		return nil
 	}
 	switch trigger {
-	case TriggerHTTP, TriggerAPI:
+	case TriggerHTTP, TriggerAPI, TriggerQueue:
 		return lists.InvokeHTTPRoles
 	case TriggerSchedule:
 		return lists.InvokeScheduleRoles

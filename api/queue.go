@@ -51,6 +51,8 @@ const OpenBatchRetentionMS = 7 * 24 * 60 * 60 * 1000
 type BatchCallback struct {
 	Queue string `json:"queue"`
 	NewJob
+	// By is the caller that created the batch. See JobSpec.By.
+	By *JobAuthor `json:"-"`
 }
 
 // Worker describes a process that fetches jobs, as it reported itself. Namespaces has the

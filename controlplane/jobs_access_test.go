@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/queue"
 )
 
 // A key of one namespace settles, and depends on, the jobs of that namespace: to
@@ -94,6 +95,40 @@ func TestJobsThatRunFunctionsNeedTheRightToInvoke(t *testing.T) {
 	ok[api.Batch](t, k.as(t, billing, "POST", k.at("N/batches"), callback), 201)
 	unknown := `{"chain":{"on_exit":{"queue":"fn.ghost","target":{"function":"ghost","alias":"prod"}}}}`
 	k.as(t, billing, "POST", k.at("N/queues/emails/jobs"), unknown).refused(t, 404, api.CodeFunctionNotFound)
+}
+
+// TestJobsThatRunFunctionsKeepTheirCaller: the worker compares the stored roles with the list of the
+// version that it runs.
+func TestJobsThatRunFunctionsKeepTheirCaller(t *testing.T) {
+	t.Parallel()
+	k := startKeyed(t, embedded(t))
+	k.publish(t, "payments", "hello", `{}`)
+	developer, record := k.key(t, api.RoleDeveloper)
+	want := &api.JobAuthor{Principal: api.Principal{Sub: record.ID, Roles: []string{api.RoleDeveloper}}, Access: api.AccessGranted}
+	const target = `{"queue":"fn.hello","target":{"function":"hello","alias":"prod"}}`
+	author := func(body string) *api.JobAuthor {
+		t.Helper()
+		ok[enqueued](t, k.as(t, developer, "POST", k.at("N/queues/emails/jobs"), body), 201)
+		jobs, err := k.queue.Fetch(t.Context(), queue.Fetch{Tenant: k.tenant, Namespace: "payments", Queues: []string{"emails"}, WorkerID: "w1", Count: 1})
+		if err != nil || len(jobs) != 1 {
+			t.Fatalf("Fetch: got %d jobs, error %v, want 1 job", len(jobs), err)
+		}
+		return jobs[0].Spec.By
+	}
+	if diff := cmp.Diff(want, author(`{"chain":{"on_exit":`+target+`}}`)); diff != "" {
+		t.Errorf("the author of a chain (-want +got):\n%s", diff)
+	}
+	if got := author(`{"payload":1}`); got != nil {
+		t.Errorf("got author %+v of a job that runs no function, want none", got)
+	}
+	batch := ok[api.Batch](t, k.as(t, developer, "POST", k.at("N/batches"), `{"callback":`+target+`}`), 201)
+	stored, err := k.queue.GetBatch(t.Context(), k.tenant, "payments", batch.ID)
+	if err != nil {
+		t.Fatalf("GetBatch: %v", err)
+	}
+	if diff := cmp.Diff(want, stored.Callback.By); diff != "" {
+		t.Errorf("the author of a callback (-want +got):\n%s", diff)
+	}
 }
 
 // What people do with jobs and queues is audited, what producers and workers do

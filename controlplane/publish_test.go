@@ -55,7 +55,7 @@ func TestPublishAsksForTheRolesOfDestinations(t *testing.T) {
 	h.create(t)
 	h.engine.authorize = func(inv *api.Invocation) error {
 		switch {
-		case !inv.Destination || inv.Principal.Sub == "" || inv.Tenant != h.tenant || inv.Namespace != "payments":
+		case inv.Trigger.Type != api.TriggerQueue || inv.Principal.Sub == "" || inv.Tenant != h.tenant || inv.Namespace != "payments":
 			t.Errorf("Authorize(%+v), want a destination of the tenant and the publisher", inv)
 		case inv.Function == "missing":
 			return api.Errorf(api.CodeFunctionNotFound, "there is none")

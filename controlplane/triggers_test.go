@@ -50,6 +50,22 @@ func TestQueueTriggersOverHTTP(t *testing.T) {
 	h.call(t, "DELETE", path, "").refused(t, 404, api.CodeTriggerNotFound)
 }
 
+// TestQueueTriggersAskForRoles: the list of roles of a function holds for the caller that lets a
+// queue trigger it, as for a caller of the function.
+func TestQueueTriggersAskForRoles(t *testing.T) {
+	t.Parallel()
+	k := startKeyed(t, embedded(t))
+	k.publish(t, "payments", "hello", `{"authz":{"invoke_http_roles":["role:boss"]}}`)
+	k.publish(t, "payments", "open", `{}`)
+	operator, _ := k.key(t, api.RoleOperator)
+	boss, _ := k.key(t, "", withRoles(api.RoleOperator, "role:boss"))
+	path := k.at("N/queues/emails/trigger")
+	k.as(t, operator, "PUT", path, `{"function":"hello"}`).refused(t, 403, api.CodeAuthzDenied)
+	ok[trigger.QueueTrigger](t, k.as(t, boss, "PUT", path, `{"function":"hello"}`), 201)
+	k.as(t, operator, "PUT", path, `{"function":"hello","batch_size":1}`).refused(t, 403, api.CodeAuthzDenied)
+	ok[trigger.QueueTrigger](t, k.as(t, operator, "PUT", k.at("N/queues/more/trigger"), `{"function":"open"}`), 201)
+}
+
 func TestQueueTriggersThatAreRefused(t *testing.T) {
 	t.Parallel()
 	h := start(t)

@@ -63,7 +63,7 @@ func (w *worker) serve(j *leasedJob) {
 func (j *leasedJob) activationID() string { return j.job.Spec.ActivationID(j.job.ID) }
 
 // invocation returns the invocation that the job describes. A job without Spec.Activation
-// was enqueued to an fn queue by an operation that had checked the access then.
+// has no caller: no list of roles admits it.
 func (j *leasedJob) invocation() *api.Invocation {
 	spec := j.job.Spec
 	inv := &api.Invocation{
@@ -72,7 +72,6 @@ func (j *leasedJob) invocation() *api.Invocation {
 	}
 	if of := spec.Activation; of != nil {
 		inv.Trigger.Type, inv.Principal, inv.Access, inv.RequestID = of.Trigger.Type, of.Principal, of.Access, of.RequestID
-		inv.Destination = of.Hops > 0
 		inv.AllNamespaces = of.AllNamespaces
 	}
 	return inv

@@ -20,8 +20,14 @@ import (
 // trigger lets the queue mail invoke the function.
 func (b *bench) trigger(function string, n trigger.NewQueueTrigger) {
 	b.t.Helper()
+	b.triggerFor(function, n, "admin")
+}
+
+// triggerFor is trigger by an owner with other roles.
+func (b *bench) triggerFor(function string, n trigger.NewQueueTrigger, roles ...string) {
+	b.t.Helper()
 	n.Function = function
-	record := triggers.Record{QueueTrigger: n.Trigger("mail"), Principal: api.Principal{Sub: "owner", Roles: []string{"admin"}}, Access: api.AccessGranted}
+	record := triggers.Record{QueueTrigger: n.Trigger("mail"), Principal: api.Principal{Sub: "owner", Roles: roles}, Access: api.AccessGranted}
 	if _, _, err := triggers.New(b.store).Put(b.t.Context(), b.tenant, namespace, record, nil, b.store.NowMS()); err != nil {
 		b.t.Fatalf("Put: %v", err)
 	}

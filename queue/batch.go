@@ -17,7 +17,7 @@ import (
 // CodeTenantRate, CodeStoreUnavailable.
 func (b *Broker) CreateBatch(ctx context.Context, tenant, namespace string, callback *api.BatchCallback) (*api.Batch, error) {
 	now := b.store.NowMS()
-	text := ""
+	text, by := "", (*api.JobAuthor)(nil)
 	if callback != nil {
 		if err := api.ValidateQueue(callback.Queue); err != nil {
 			return nil, err
@@ -35,7 +35,7 @@ func (b *Broker) CreateBatch(ctx context.Context, tenant, namespace string, call
 		if err != nil {
 			return nil, fmt.Errorf("queue: encode a callback: %w", err)
 		}
-		text = string(raw)
+		text, by = string(raw), callback.By
 	}
 	if err := b.admission.Register(ctx, tenant, namespace); err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func (b *Broker) CreateBatch(ctx context.Context, tenant, namespace string, call
 		}
 	}
 	id := api.NewJobID()
-	err := b.store.Taking(ctx, tenant, func() error { return b.jobs.AddBatch(ctx, tenant, namespace, id, text) }, taken...)
+	err := b.store.Taking(ctx, tenant, func() error { return b.jobs.AddBatch(ctx, tenant, namespace, id, text, by) }, taken...)
 	if err != nil {
 		return nil, err
 	}
@@ -142,6 +142,7 @@ func (b *Broker) noteInBatch(ctx context.Context, tenant, id, seal string, succe
 	}
 	if callback := batch.Callback; callback != nil {
 		spec := &api.JobSpec{Payload: callback.Payload, JobOptions: callback.JobOptions, CallbackOf: id}
+		spec.By = jobstore.AuthorOf(spec, callback.By)
 		if err := b.enqueueInternal(ctx, jobstore.Queue{Tenant: tenant, Namespace: batch.Namespace, Name: callback.Queue}, jobstore.CallbackID(tenant, id), spec); err != nil {
 			return err
 		}

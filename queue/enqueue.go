@@ -25,6 +25,8 @@ type Enqueue struct {
 	// Confined limits the jobs and batches that the jobs may refer to to those of the
 	// namespace; others are treated as not existing.
 	Confined bool
+	// By is the caller for which the jobs run functions. Nil has no role.
+	By *api.JobAuthor
 }
 
 // Enqueue adds jobs, all of them or none, and returns when they are durable, with their ids
@@ -61,6 +63,7 @@ func (b *Broker) Enqueue(ctx context.Context, e Enqueue) ([]api.EnqueuedJob, err
 			Namespace: e.Namespace, Queue: e.Queue,
 			Payload: e.Jobs[i].Payload, JobOptions: e.Jobs[i].JobOptions,
 		}
+		specs[i].By = jobstore.AuthorOf(specs[i], e.By)
 	}
 	q := jobstore.Queue{Tenant: e.Tenant, Namespace: e.Namespace, Name: e.Queue}
 	if e.IdempotencyKey == "" && e.Jobs[0].BatchID == "" {

@@ -121,6 +121,7 @@ func (b *Broker) chainOn(ctx context.Context, tenant string, r *jobstore.Record,
 		Payload: step.Payload, JobOptions: step.JobOptions, ParentID: r.ID, ChainID: first, ChainStep: r.Spec.ChainStep + 1,
 	}
 	spec.Chain = rest
+	spec.By = jobstore.AuthorOf(spec, r.Spec.By)
 	return b.enqueueInternal(ctx, q, api.DerivedJobID("chain", tenant, r.ID, kind), spec)
 }
 

@@ -51,8 +51,12 @@ func (b *Broker) completeTargets(ctx context.Context, q jobstore.Queue, specs []
 			known[*spec.Target] = config
 		}
 		if spec.Activation == nil {
-			// Access was checked when the job was enqueued.
+			// The right to invoke was checked when the job was enqueued. The worker checks the list
+			// of roles of the version that the alias names then.
 			spec.Activation = &api.AsyncActivation{Trigger: api.Trigger{Type: api.TriggerQueue}, Access: api.AccessGranted}
+			if by := spec.By; by != nil {
+				spec.Activation.Principal, spec.Activation.Access = by.Principal, by.Access
+			}
 		}
 		if config == nil {
 			continue

@@ -90,7 +90,7 @@ func (b *Broker) sendOutcome(ctx context.Context, tenant string, r *jobstore.Rec
 		}
 		// The version that names the destination was published, so the destination may be
 		// called at all, as with the capability of cs.invoke. Its list of roles applies to the
-		// caller of the function: the worker checks it (api.Invocation.Destination).
+		// caller of the function: the worker checks it (api.Invocation.Permit).
 		access := api.AccessGranted
 		if from.Access == api.AccessUnrestricted {
 			access = api.AccessUnrestricted

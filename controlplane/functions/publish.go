@@ -140,7 +140,7 @@ func (p *Publisher) mayReach(ctx context.Context, r *PublishRequest, config *api
 		}
 		err := p.Engine.Authorize(ctx, &api.Invocation{
 			Tenant: r.Tenant, Namespace: r.Namespace, Function: d.to.Function, Ref: ref,
-			Trigger: api.Trigger{Type: api.TriggerQueue}, Principal: r.By, Access: r.Access, Destination: true,
+			Trigger: api.Trigger{Type: api.TriggerQueue}, Principal: r.By, Access: r.Access,
 		})
 		switch api.ErrorCode(err) {
 		case "", api.CodeFunctionNotFound, api.CodeVersionNotFound, api.CodeAliasNotFound:

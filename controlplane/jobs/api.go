@@ -11,8 +11,10 @@
 // of workers do not: their handlers read the record first, and answer that a record of another
 // namespace does not exist.
 //
-// A job that runs a function is authorized when it is enqueued, not when it runs: mayRun
-// examines its target, the steps of its chain and the callback of its batch.
+// A job that runs a function is authorized when it is enqueued: mayRun examines its target, the
+// steps of its chain and the callback of its batch. The job keeps the id and the roles of its
+// caller, because the alias may move before it runs: the worker compares them with the list of
+// roles of the version that it runs.
 package jobs
 
 import (

@@ -95,8 +95,8 @@ func answerBatch(b *api.Batch, err error) (*batchOutput, error) {
 	return &batchOutput{Body: *b}, nil
 }
 
-// createBatch creates an open batch. Its callback is a job that is not authorized
-// again when it runs, so the caller must be allowed to run its target. Errors: CodeInvalid,
+// createBatch creates an open batch. Its callback is a job for which only the list of
+// roles is checked again when it runs, so the caller must be allowed to run its target. Errors: CodeInvalid,
 // CodeQueueReserved, those of mayRun.
 //
 // A batch is used in three steps, in this order: a sealed batch takes no more jobs
@@ -114,6 +114,7 @@ func (a *API) createBatch(ctx context.Context, in *createBatchInput) (*batchOutp
 		if err := a.mayRun(ctx, tenant, namespace, &callback.JobOptions); err != nil {
 			return nil, err
 		}
+		callback.By = author(ctx)
 	}
 	return answerBatch(a.queue.CreateBatch(ctx, tenant, namespace, callback))
 }

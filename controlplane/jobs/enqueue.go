@@ -109,7 +109,7 @@ func (a *API) enqueueJobs(w http.ResponseWriter, r *http.Request) ([]api.Enqueue
 	}
 	return a.queue.Enqueue(ctx, queue.Enqueue{
 		Tenant: tenant, Namespace: namespace, Queue: name, Jobs: jobs, IdempotencyKey: key,
-		Confined: rest.CallerOf(ctx).Namespace != "",
+		Confined: rest.CallerOf(ctx).Namespace != "", By: author(ctx),
 	})
 }
 
@@ -128,10 +128,16 @@ func (b *enqueueBody) list() ([]api.NewJob, error) {
 	return *b.Jobs, nil
 }
 
-// mayRun refuses options that run a function which the caller may not invoke: their
-// jobs are not authorized again when they run. It examines the target and the targets of
-// all steps of the chain, each once. Options without a target need no permission beyond
-// the route's. Errors: CodeAuthzDenied, CodeValidationName, those of Engine.Authorize.
+// author returns the caller as the one for which jobs run functions.
+func author(ctx context.Context) *api.JobAuthor {
+	c := rest.CallerOf(ctx)
+	return &api.JobAuthor{Principal: c.Principal(), Access: c.Access()}
+}
+
+// mayRun refuses options that run a function which the caller may not invoke: when their jobs
+// run, only the list of roles is checked again, for the author. It examines the target and the
+// targets of all steps of the chain, each once. Options without a target need no permission
+// beyond the route's. Errors: CodeAuthzDenied, CodeValidationName, those of Engine.Authorize.
 func (a *API) mayRun(ctx context.Context, tenant, namespace string, o *api.JobOptions) error {
 	targets := []*api.JobTarget{o.Target}
 	if o.Chain != nil {

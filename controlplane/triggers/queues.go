@@ -74,7 +74,7 @@ func (a *API) queueEndpoints() []rest.Endpoint {
 			ID: "put-trigger", Tag: "queues", Summary: "Let the jobs of a queue invoke a function",
 			Description: "The function gets the jobs in batches, as its method queue takes them; a function that is no such object gets one job at a time. " +
 				"Fields that are left out have their defaults. 201 for a new trigger; 409 if the queue triggers another function. " +
-				"The activations act for the caller, which needs cs:function:invoke and cs:job:fetch.",
+				"The activations act for the caller, which needs cs:function:invoke, cs:job:fetch and a role of the version's invoke_http_roles.",
 			Also: []rest.Answer{{Status: http.StatusCreated, Content: rest.JSON(trigger.QueueTrigger{})}},
 		}, a.putTrigger),
 		rest.Operation(rest.Route{
@@ -164,7 +164,7 @@ func (a *API) matchTrigger(ctx context.Context, p *QueueTriggerPath, ifMatch str
 }
 
 // mayTrigger refuses a trigger whose function the caller may not invoke or feed with jobs:
-// activations are not authorized again by action. Errors: those of mayRun; CodeAuthzDenied.
+// activations are not authorized again by action, only by the list of roles. Errors: those of mayRun; CodeAuthzDenied.
 func (a *API) mayTrigger(ctx context.Context, tenant, namespace string, t *trigger.QueueTrigger) error {
 	if err := rest.CallerOf(ctx).Need(access.JobFetch); err != nil {
 		return err

@@ -21,9 +21,10 @@ import (
 //	cs:batch:t:id:succeeded  those that completed
 //	cs:batch:t:id:failed     those that are dead or cancelled; a retry that completes moves one
 //
-// sealed is "0" or "1"; callback is an api.BatchCallback in JSON, "" for none. changed_ms is the
-// time of the last change of an open batch; batches of older releases lack it until then.
-// finished is "1" once the callback was made.
+// sealed is "0" or "1"; callback is an api.BatchCallback in JSON, "" for none. by is
+// the callback's api.JobAuthor in JSON; batches of release 0.1.0 lack it.
+// changed_ms is the time of the last change of an open batch; batches of older releases lack it
+// until then. finished is "1" once the callback was made.
 const (
 	BatchNamespace = "namespace"
 	BatchCallback  = "callback"
@@ -31,6 +32,7 @@ const (
 	BatchCreated   = "created_ms"
 	BatchChanged   = "changed_ms"
 	batchFinished  = "finished"
+	batchBy        = "by"
 )
 
 // BatchNotFound returns the error with CodeBatchNotFound for batch id.
@@ -66,7 +68,7 @@ func (s *Store) ReadBatches(ctx context.Context, tenant string, ids []string) ([
 	metas, counts := make([]*redis.SliceCmd, len(ids)), make([][3]*redis.IntCmd, len(ids))
 	for i, id := range ids {
 		key := s.store.JobKeys(tenant).Batch(id)
-		metas[i] = pipe.HMGet(ctx, key+":meta", BatchNamespace, BatchCallback, BatchSealed, BatchCreated, BatchChanged)
+		metas[i] = pipe.HMGet(ctx, key+":meta", BatchNamespace, BatchCallback, BatchSealed, BatchCreated, BatchChanged, batchBy)
 		counts[i] = [3]*redis.IntCmd{pipe.SCard(ctx, key+":jobs"), pipe.SCard(ctx, key+":succeeded"), pipe.SCard(ctx, key+":failed")}
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
@@ -100,6 +102,12 @@ func decodeBatch(tenant, id string, fields []string) (*api.Batch, error) {
 		out.Callback = &api.BatchCallback{}
 		if err := json.Unmarshal([]byte(fields[1]), out.Callback); err != nil {
 			return nil, fmt.Errorf("queue: decode the callback of batch %s: %w", id, err)
+		}
+		if fields[5] != "" {
+			out.Callback.By = &api.JobAuthor{}
+			if err := json.Unmarshal([]byte(fields[5]), out.Callback.By); err != nil {
+				return nil, fmt.Errorf("queue: decode the author of the callback of batch %s: %w", id, err)
+			}
 		}
 		out.CallbackID = CallbackID(tenant, id)
 	}

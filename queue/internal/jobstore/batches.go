@@ -2,6 +2,7 @@ package jobstore
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -15,8 +16,8 @@ import (
 const expiredBatchPage = 64
 
 // AddBatch stores an empty batch and lists it in its namespace. callback is an api.BatchCallback
-// in JSON, "" for none. Errors: CodeStoreUnavailable.
-func (s *Store) AddBatch(ctx context.Context, tenant, namespace, id, callback string) error {
+// in JSON, "" for none, and by is its caller, nil for none. Errors: CodeStoreUnavailable.
+func (s *Store) AddBatch(ctx context.Context, tenant, namespace, id, callback string, by *api.JobAuthor) error {
 	keys, now := s.store.JobKeys(tenant), s.store.NowMS()
 	if err := s.forgetBatches(ctx, tenant, namespace); err != nil {
 		return err
@@ -24,8 +25,15 @@ func (s *Store) AddBatch(ctx context.Context, tenant, namespace, id, callback st
 	// The list comes first: it skips a batch that does not exist.
 	pipe := s.rdb.Pipeline()
 	pipe.ZAdd(ctx, keys.Batches(namespace), redis.Z{Member: id})
-	pipe.HSet(ctx, keys.Batch(id)+":meta",
-		BatchNamespace, namespace, BatchCallback, callback, BatchCreated, now, BatchChanged, now, BatchSealed, "0")
+	meta := []any{BatchNamespace, namespace, BatchCallback, callback, BatchCreated, now, BatchChanged, now, BatchSealed, "0"}
+	if by != nil {
+		raw, err := api.EncodeJSON(by)
+		if err != nil {
+			return fmt.Errorf("queue: encode the caller of a batch: %w", err)
+		}
+		meta = append(meta, batchBy, string(raw))
+	}
+	pipe.HSet(ctx, keys.Batch(id)+":meta", meta...)
 	_, err := pipe.Exec(ctx)
 	return Failure(ctx, "create a batch", err)
 }

@@ -84,6 +84,15 @@ func decodePlain(header string) (s *api.JobSpec, ok bool) {
 	return s, err1 == nil && err2 == nil
 }
 
+// AuthorOf returns by for a job that may run functions, itself or by its chain, else nil: most jobs
+// need no author.
+func AuthorOf(s *api.JobSpec, by *api.JobAuthor) *api.JobAuthor {
+	if s.Target == nil && s.Chain == nil {
+		return nil
+	}
+	return by
+}
+
 // SpecPrefix returns the beginning of the stored spec of every job of q. It relies on the
 // order of the first fields of api.JobSpec.
 func SpecPrefix(q Queue) string {
