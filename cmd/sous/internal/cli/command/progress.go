@@ -103,7 +103,7 @@ func (a *App) drawLine(w io.Writer, line string) {
 	a.screen.Lock()
 	defer a.screen.Unlock()
 	a.drawn = line != ""
-	_, _ = fmt.Fprint(w, eraseLine+line) // only a remark
+	_, _ = fmt.Fprint(w, "\r"+line+"\x1b[K") // only a remark
 }
 
 var spinner = []string{"|", "/", "-", "\\"}
