@@ -12,6 +12,7 @@ import (
 	"math"
 	"net"
 	"os"
+	"runtime"
 	"strings"
 	"time"
 
@@ -24,6 +25,13 @@ type child struct {
 	conn   net.Conn
 	frames *wire.Reader
 	out    []byte
+}
+
+// spin keeps a thread busy.
+func spin() {
+	for {
+		time.Now()
+	}
 }
 
 func main() {
@@ -163,9 +171,12 @@ func (c *child) handle(event []byte) {
 		}
 	case "restless":
 		c.done(wire.Done{})
-		for {
-			time.Now()
+		const threads = 8 // enough for half of a processor beside much other work
+		runtime.GOMAXPROCS(threads)
+		for range threads {
+			go spin()
 		}
+		spin()
 	case "calls":
 		c.calls(n)
 	case "callsoom":
