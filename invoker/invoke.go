@@ -43,7 +43,8 @@ func (i *Invoker) Invoke(ctx context.Context, inv api.Invocation) (*api.Outcome,
 
 // invoke takes an invocation through its steps: resolution, authorization, the rate of the tenant,
 // replay of an idempotent repeat, a slot, a sandbox, execution. Each error up to the sandbox is a refusal,
-// which leaves no record.
+// which leaves no record. The rate is taken after the resolution, so that callers of functions that do
+// not exist leave no state of their tenants.
 func (i *Invoker) invoke(ctx context.Context, inv *api.Invocation) (*api.Outcome, error) {
 	if err := i.begin(inv); err != nil {
 		return nil, i.metrics.refuse(inv, false, err)
@@ -68,7 +69,6 @@ func (i *Invoker) invoke(ctx context.Context, inv *api.Invocation) (*api.Outcome
 	if err := inv.Permit(res.Version.Config.Authz); err != nil {
 		return nil, i.metrics.refuse(inv, true, err)
 	}
-	// Only now, so that callers of functions that do not exist leave no state of their tenants.
 	if err := i.admit(ctx, inv.Tenant); err != nil {
 		return nil, i.metrics.refuse(inv, true, err)
 	}
