@@ -294,6 +294,9 @@ func (c *connections) makeRoom(address netip.Addr, proxied bool) (victim *openCo
 	}
 	oldest := list.Front()
 	if oldest == nil {
+		if !proxied && !c.isHeavy(c.peers[address]) {
+			return nil, c.untilSlow()
+		}
 		return nil, 0
 	}
 	longest, _ := oldest.Value.(*openConn)
@@ -307,6 +310,20 @@ func (c *connections) makeRoom(address netip.Addr, proxied bool) (victim *openCo
 		}
 	}
 	return nil, wait
+}
+
+// untilSlow returns the time until a body of an address with many makes room for a connection of one
+// with few, 0 if there is none among the longest measured. The caller holds mu.
+func (c *connections) untilSlow() time.Duration {
+	next := c.bodies.Front()
+	for n := 0; next != nil && n < slowBodyScan; n++ {
+		o, _ := next.Value.(*openConn)
+		if left := evictAfter - time.Since(o.begun); left > 0 && c.isHeavy(o.peer) {
+			return left
+		}
+		next = next.Next()
+	}
+	return 0
 }
 
 // waitingOfHeavy returns the connection of an address with many that waits longest, nil for none
