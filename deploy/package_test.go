@@ -19,8 +19,8 @@ func checkRebuild(t *testing.T, binary, version, arch string) {
 	}
 	clone := filepath.Join(t.TempDir(), "another", "folder")
 	run(t, ".", "git", "clone", "--quiet", "--no-hardlinks", "..", clone)
-	run(t, clone, "make", "build", "BIN=out", "VERSION="+version, "GOOS=linux", "GOARCH="+arch)
-	if got, want := digest(t, filepath.Join(clone, "out", "sous")), digest(t, binary); got != want {
+	run(t, clone, "make", "build", "VERSION="+version, "GOOS=linux", "GOARCH="+arch)
+	if got, want := digest(t, filepath.Join(clone, "bin", "sous")), digest(t, binary); got != want {
 		t.Errorf("a second build has the SHA-256 %x, want %x as the first", got, want)
 	}
 }
