@@ -9,13 +9,15 @@ import (
 	"github.com/codesous/sous/storage/activations"
 )
 
-// replay answers a repeated idempotent call from its record; both results are nil where there is
-// no record yet. The caller is authorized before, as only one that could have made the record sees
+// replay answers a repeated idempotent call from its record; both results are nil for a call that is
+// not idempotent, or that has no record yet. The caller is authorized before, as only one that could have made the record sees
 // it, and admitted by the rate of the tenant: a repeat counts as a call. Two first calls at the same
 // moment both find nothing; recorder.claim then decides which of them runs.
 func (i *Invoker) replay(ctx context.Context, inv *api.Invocation) (*api.Outcome, error) {
-	id := inv.DerivedID()
-	rec, err := i.activations.Get(ctx, inv.Tenant, id)
+	if inv.IdempotencyKey == "" {
+		return nil, nil //nolint:nilnil // documented: there is nothing to replay
+	}
+	rec, err := i.activations.Get(ctx, inv.Tenant, inv.DerivedID())
 	if err != nil {
 		if api.ErrorCode(err) == api.CodeActivationNotFound {
 			return nil, nil //nolint:nilnil // documented: there is nothing to replay
@@ -29,7 +31,7 @@ func (i *Invoker) replay(ctx context.Context, inv *api.Invocation) (*api.Outcome
 // callers are answered all the same. The rate comes after the record, so that calls of functions
 // that never were leave no state of their tenants.
 func (i *Invoker) replayGone(ctx context.Context, inv *api.Invocation) (*api.Outcome, error) {
-	if inv.IdempotencyKey == "" || inv.Access != api.AccessUnrestricted {
+	if inv.Access != api.AccessUnrestricted {
 		return nil, nil //nolint:nilnil // documented: there is nothing to replay
 	}
 	out, err := i.replay(ctx, inv)

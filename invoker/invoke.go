@@ -72,10 +72,8 @@ func (i *Invoker) invoke(ctx context.Context, inv *api.Invocation) (*api.Outcome
 	if err := i.admit(ctx, inv.Tenant); err != nil {
 		return nil, i.metrics.refuse(inv, true, err)
 	}
-	if inv.IdempotencyKey != "" {
-		if out, err := i.replay(ctx, inv); out != nil || err != nil {
-			return i.replayed(inv, true, out, err)
-		}
+	if out, err := i.replay(ctx, inv); out != nil || err != nil {
+		return i.replayed(inv, true, out, err)
 	}
 	if err := i.admitRecord(ctx, inv); err != nil {
 		return nil, i.metrics.refuse(inv, true, err)
@@ -84,8 +82,7 @@ func (i *Invoker) invoke(ctx context.Context, inv *api.Invocation) (*api.Outcome
 		return nil, i.metrics.refuse(inv, true, err)
 	}
 	program := i.program(inv, res)
-	if inv.WaitForSlot {
-		// A waiting invocation can be cancelled like a running one.
+	if inv.WaitForSlot { // it can be cancelled like a running one
 		var stop context.CancelFunc
 		ctx, stop = context.WithCancel(ctx)
 		defer stop()

@@ -259,7 +259,7 @@ func TestBodiesOfManyMakeRoomForFew(t *testing.T) {
 		few := begin("203.0.113.7", 1)
 		time.Sleep(time.Second)
 		many := append(begin("198.51.100.1", 45), begin("198.51.100.2", 18)...) // 4 of the reserve
-		for i := range 3 { // the first waits until these bodies are slow
+		for i := range 3 {                                                      // the first waits until these bodies are slow
 			victim := openFrom(c, 1, netip.AddrFrom4([4]byte{203, 0, 113, byte(10 + i)}))[0]
 			c.track(victim, http.StateActive)
 			if victim.closed || c.open[victim].Reserved() || countClosed(many) != i+1 {
