@@ -53,6 +53,19 @@ func (s *Store) ScanSet(ctx context.Context, key string) iter.Seq2[[]string, err
 	}
 }
 
+// Members returns all members of a set in order, and the number of commands that it took.
+func (s *Store) Members(ctx context.Context, key string) (all []string, reads int, err error) {
+	for step, err := range s.ScanSet(ctx, key) {
+		if err != nil {
+			return nil, reads, err
+		}
+		all = append(all, step...)
+		reads++
+	}
+	slices.Sort(all)
+	return slices.Compact(all), reads, nil // a scan may name a member twice
+}
+
 // pageOfSet reads a whole set in small steps and keeps the first limit members behind after: a set
 // has no order of its own to read from. next is "" at the end, else the after of the next page.
 func (s *Store) pageOfSet(ctx context.Context, key, after string, limit int) (items []string, next string, err error) {

@@ -195,15 +195,7 @@ func (r *Schedules) Names(ctx context.Context, tenant, namespace, after string, 
 // AllNames returns what all pages of Names return, in order, for callers that read all of them,
 // and the number of commands that it took.
 func (r *Schedules) AllNames(ctx context.Context, tenant, namespace string) (names []string, reads int, err error) {
-	for step, err := range r.s.ScanSet(ctx, r.s.keys.ScheduleIndex(tenant, namespace)) {
-		if err != nil {
-			return nil, reads, err
-		}
-		names = append(names, step...)
-		reads++
-	}
-	slices.Sort(names)
-	return slices.Compact(names), reads, nil
+	return r.s.Members(ctx, r.s.keys.ScheduleIndex(tenant, namespace))
 }
 
 // List returns a page of a namespace's schedules by name, after the name after. next is ""

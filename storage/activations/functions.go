@@ -58,14 +58,8 @@ func (r *Repository) namespaces(ctx context.Context, tenant string) (all []strin
 	if n > MaxListed {
 		return nil, api.Errorf(api.CodeValidationName, "there are more than %d namespaces: name one", MaxListed)
 	}
-	for step, err := range r.s.ScanSet(ctx, key) {
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, step...)
-	}
-	slices.Sort(all)
-	return slices.Compact(all), nil // a scan may name a member twice
+	all, _, err = r.s.Members(ctx, key)
+	return all, err
 }
 
 // withFunctions returns those namespaces that have functions. CodeValidationName if there are more
