@@ -160,33 +160,25 @@ func Table(header []string, rows [][]string) string {
 // must not move the cursor or hide lines. A byte that is no UTF-8 becomes U+FFFD: some
 // terminals take such bytes for control characters.
 func Printable(text string) string {
-	text = strings.ToValidUTF8(text, string(utf8.RuneError))
-	if strings.IndexFunc(text, unprintable) < 0 {
-		return text
-	}
-	var b strings.Builder
-	for _, r := range text {
-		if unprintable(r) {
-			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
-		} else {
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
+	return escape(text, unprintable)
 }
 
 func unprintable(r rune) bool { return !unicode.IsPrint(r) }
 
 // PrintableLines is Printable for text of several lines, with tabs.
-func PrintableLines(text string) string { return escapeLines(text, unprintable) }
+func PrintableLines(text string) string {
+	return escape(text, func(r rune) bool { return r != '\n' && r != '\t' && unprintable(r) })
+}
 
-// escapeLines returns text with the characters for which escaped is true as escape sequences
-// of Go, except line feeds and tabs.
-func escapeLines(text string, escaped func(rune) bool) string {
+// escape returns text with the characters for which escaped is true as escape sequences of Go.
+func escape(text string, escaped func(rune) bool) string {
 	text = strings.ToValidUTF8(text, string(utf8.RuneError))
+	if strings.IndexFunc(text, escaped) < 0 {
+		return text
+	}
 	var b strings.Builder
 	for _, r := range text {
-		if r != '\n' && r != '\t' && escaped(r) {
+		if escaped(r) {
 			b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
 		} else {
 			b.WriteRune(r)
@@ -205,15 +197,15 @@ func controls(r rune) bool {
 // printable returns text for a terminal: without control characters, except the colors of Paint.
 func (a *App) printable(text string) string {
 	if !a.colored() {
-		return escapeLines(text, controls)
+		return escape(text, controls)
 	}
 	var b strings.Builder
 	for {
 		at := paint.FindStringIndex(text)
 		if at == nil {
-			return b.String() + escapeLines(text, controls)
+			return b.String() + escape(text, controls)
 		}
-		b.WriteString(escapeLines(text[:at[0]], controls) + text[at[0]:at[1]])
+		b.WriteString(escape(text[:at[0]], controls) + text[at[0]:at[1]])
 		text = text[at[1]:]
 	}
 }
