@@ -62,7 +62,7 @@ file, as for sous serve.`,
 	}
 	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "do not print what functions log and how they end")
 	cmd.Flags().BoolVar(&reset, "reset", false, "remove all functions and data of the embedded store before the start")
-	cmd.Flags().BoolVar(&outside, "allow-outside", false, "bundle also files outside of the repository of a folder, if imports lead there")
+	functions.RegisterAllowOutside(cmd.Flags(), &outside)
 	server.RegisterDev(cmd.Flags())
 	return cmd
 }

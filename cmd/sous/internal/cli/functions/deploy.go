@@ -123,14 +123,14 @@ module; the packages and their sizes are printed.`,
 	flags.StringVar(&config, "config", "", "JSON, @FILE or -: settings of the version that override those of the files, such as {\"timeout_ms\": 500}")
 	flags.BoolVar(&dryRun, "dry-run", false, "print what would change, and publish nothing")
 	flags.BoolVar(&noBundle, "no-bundle", false, "upload the files of the folder as they are, without packages")
-	registerAllowOutside(flags, &outside)
+	RegisterAllowOutside(flags, &outside)
 	flags.BoolVar(&noVerify, "no-verify", false, "publish also if the modules fail when they are loaded")
 	flags.BoolVar(&watch, "watch", false, "deploy again whenever a file changes, until interrupted")
 	return cmd
 }
 
-// registerAllowOutside adds --allow-outside to a command that bundles.
-func registerAllowOutside(flags *pflag.FlagSet, outside *bool) {
+// RegisterAllowOutside adds --allow-outside to a command that bundles.
+func RegisterAllowOutside(flags *pflag.FlagSet, outside *bool) {
 	flags.BoolVar(outside, "allow-outside", false, "bundle also files outside of the repository of the folder, if imports lead there")
 }
 

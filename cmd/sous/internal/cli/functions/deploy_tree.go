@@ -50,7 +50,7 @@ is deployed as by sous fn deploy. The command goes on after a failure, and then 
 		},
 	}
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "print what would change, and publish nothing")
-	registerAllowOutside(cmd.Flags(), &o.outside)
+	RegisterAllowOutside(cmd.Flags(), &o.outside)
 	a.RegisterRemote(cmd.Flags())
 	return cmd
 }

@@ -98,7 +98,7 @@ as a unified diff. The exit code is 0 also if they differ.`,
 	}
 	cmd.Flags().StringVar(&name, "name", "", "the function's name (default: that of sous.json, else the folder's)")
 	cmd.Flags().StringVar(&alias, "alias", "", "the alias whose version to compare with (default: the first of sous.json, else "+api.DefaultAlias+")")
-	registerAllowOutside(cmd.Flags(), &outside)
+	RegisterAllowOutside(cmd.Flags(), &outside)
 	a.RegisterRemote(cmd.Flags())
 	return cmd
 }

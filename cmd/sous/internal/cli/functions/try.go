@@ -103,7 +103,7 @@ func (f *tryFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.secrets, "secrets", "", "file of NAME=value lines with the secrets that the function may read")
 	flags.StringVar(&f.config, "config", "", "JSON, @FILE or -: settings of the version that override those of the files")
 	flags.BoolVar(&f.noBundle, "no-bundle", false, "run the files of the folder as they are, without packages")
-	registerAllowOutside(flags, &f.outside)
+	RegisterAllowOutside(flags, &f.outside)
 	flags.BoolVar(&f.watch, "watch", false, "run again whenever a file changes, until interrupted")
 	flags.StringSliceVar(&f.egressAllow, "egress-allow", nil, "private address ranges (CIDR) that fetch may reach, and loopback for this machine")
 }
