@@ -62,7 +62,7 @@ func cloudEventsOf(r *http.Request, body []byte) cloudEvents {
 
 // structuredCloudEvent returns an event of the JSON format, nil if it is malformed.
 func structuredCloudEvent(event []byte) json.RawMessage {
-	if !atMost(event, maxCloudAttributes) || !json.Valid(event) {
+	if !json.Valid(event) {
 		return nil
 	}
 	one, _ := appendCloudEvent(nil, attributesOf(event, nil))
@@ -72,15 +72,14 @@ func structuredCloudEvent(event []byte) json.RawMessage {
 // batchedCloudEvents returns the events of the JSON batch format, which may have none; nil if
 // one of them is malformed, or if they are more than maxCloudBatch.
 func batchedCloudEvents(events []byte) json.RawMessage {
-	if !atMost(events, maxCloudBatch) || !json.Valid(events) {
+	n := 0
+	few := json.Valid(events) && elements(events, func(json.RawMessage) bool { n++; return n <= maxCloudBatch })
+	if !few {
 		return nil
 	}
 	out := append(make([]byte, 0, len(events)), '[')
 	var attributes []attribute // its memory serves all events
 	ok := elements(events, func(event json.RawMessage) bool {
-		if !atMost(event, maxCloudAttributes) {
-			return false
-		}
 		if len(out) > 1 {
 			out = append(out, ',')
 		}
@@ -101,9 +100,13 @@ type attribute struct {
 	value json.RawMessage
 }
 
-// attributesOf appends the members of an event to dst, none if it is no object.
+// attributesOf appends the members of an event to dst, none if it is no object, and at most one more
+// than an event may have.
 func attributesOf(event json.RawMessage, dst []attribute) []attribute {
-	members(event, func(name string, value json.RawMessage) { dst = append(dst, attribute{name, value}) })
+	members(event, func(name string, value json.RawMessage) bool {
+		dst = append(dst, attribute{name, value})
+		return len(dst) <= maxCloudAttributes
+	})
 	return dst
 }
 

@@ -6,10 +6,10 @@ import (
 	"unicode/utf8"
 )
 
-// members calls visit for each member of an object, in their order. The values are parts of object:
-// a result may have megabytes. object is JSON; members reports false where it is not, but does not
-// examine the values.
-func members(object json.RawMessage, visit func(name string, value json.RawMessage)) bool {
+// members calls visit for each member of an object, in their order, until visit returns false. The
+// values are parts of object: a result may have megabytes. object is JSON; members reports false
+// where it is not, or where visit ended it, but does not examine the values.
+func members(object json.RawMessage, visit func(name string, value json.RawMessage) bool) bool {
 	s := scanner{text: object}
 	if !s.take('{') {
 		return false
@@ -23,10 +23,9 @@ func members(object json.RawMessage, visit func(name string, value json.RawMessa
 			return false
 		}
 		value := s.value()
-		if len(value) == 0 {
+		if len(value) == 0 || !visit(string(name), value) {
 			return false
 		}
-		visit(string(name), value)
 		if s.take('}') {
 			return s.rest()
 		}
@@ -58,30 +57,6 @@ func entries(raw json.RawMessage, limit int) int {
 		s.at++
 	}
 	return n
-}
-
-// atMost reports whether an object or an array has at most limit members or elements, without those
-// of the values in it. It stops at the first one beyond limit. Text that is not JSON may have more.
-func atMost(raw json.RawMessage, limit int) bool {
-	s := scanner{text: raw}
-	if !s.take('{') && !s.take('[') {
-		return true
-	}
-	for n := 0; ; {
-		if len(s.value()) == 0 {
-			return true
-		}
-		if s.take(':') {
-			continue
-		}
-		n++
-		if n > limit {
-			return false
-		}
-		if !s.take(',') {
-			return true
-		}
-	}
 }
 
 // elements calls visit for each element of an array that is JSON, in their order, until visit returns

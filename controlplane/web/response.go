@@ -101,8 +101,9 @@ func mapResult(result json.RawMessage) (response, error) {
 // responseObject has the members of a response object; one that is absent is nil.
 type responseObject struct{ status, headers, cookies, body, encoded json.RawMessage }
 
-// set sets a member. The last one of a name prevails, and other members are ignored.
-func (o *responseObject) set(name string, value json.RawMessage) {
+// set sets a member. The last one of a name prevails, and other members are ignored. It returns true,
+// as a visitor of members.
+func (o *responseObject) set(name string, value json.RawMessage) bool {
 	switch name {
 	case "statusCode":
 		o.status = value
@@ -115,6 +116,7 @@ func (o *responseObject) set(name string, value json.RawMessage) {
 	case "isBase64Encoded":
 		o.encoded = value
 	}
+	return true
 }
 
 // mapObject decodes the fields of a response object. A field of the wrong type fails
