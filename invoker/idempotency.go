@@ -9,10 +9,11 @@ import (
 	"github.com/codesous/sous/storage/activations"
 )
 
-// replay answers a repeated idempotent call from its record; both results are nil for a call that is
-// not idempotent, or that has no record yet. The caller is authorized before, as only one that could have made the record sees
-// it, and admitted by the rate of the tenant: a repeat counts as a call. Two first calls at the same
-// moment both find nothing; recorder.claim then decides which of them runs.
+// replay answers a repeated idempotent call from its record; both results are nil for a call that
+// is not idempotent, or that has no record yet. The caller is authorized before, as only one that
+// could have made the record sees it, and admitted by the rate of the tenant: a repeat counts as a
+// call. Two first calls at the same moment both find nothing; recorder.claim then decides which of
+// them runs.
 func (i *Invoker) replay(ctx context.Context, inv *api.Invocation) (*api.Outcome, error) {
 	if inv.IdempotencyKey == "" {
 		return nil, nil //nolint:nilnil // documented: there is nothing to replay

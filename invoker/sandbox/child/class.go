@@ -108,13 +108,15 @@ func (c *class[T]) define(r *realm) built {
 func (c *class[T]) add(r *realm, proto *goja.Object, m *member[T]) {
 	if m.call != nil {
 		f := r.newFunction(m.name, m.length, func(call goja.FunctionCall) goja.Value {
-			if _, ok := stateOf[T](call.This); !ok && m.promise {
-				return r.rejected(r.newNamedError("TypeError", "Illegal invocation: the receiver is not a "+c.name))
+			if m.promise {
+				this, ok := stateOf[T](call.This)
+				if !ok {
+					return r.rejected(r.newNamedError("TypeError", "Illegal invocation: the receiver is not a "+c.name))
+				}
+				return m.call(r, this, call)
 			}
 			this := receiver[T](r, call.This, c.name)
-			if !m.promise {
-				r.needs(call, m.length, m.name)
-			}
+			r.needs(call, m.length, m.name)
 			return m.call(r, this, call)
 		})
 		must(proto.DefineDataProperty(m.name, f, goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_TRUE))

@@ -2,6 +2,7 @@ package child
 
 import (
 	"cmp"
+
 	"github.com/dop251/goja"
 
 	"github.com/codesous/sous/api"

@@ -21,8 +21,8 @@ func (r *realm) isServer(obj *goja.Object) bool {
 	return r.node[serverModule] != nil && r.callBuiltin(serverModule, "isServer", obj).ToBoolean()
 }
 
-// serverHandler returns the handler fetch of a Server, a method of it. Its argument is what
-// exchangeOf makes. Its promise resolves with a Response, or with undefined after an answer
+// serverHandler returns the handler fetch of a Server, a method of it. It takes the result of
+// exchangeOf. Its promise resolves with a Response, or with undefined after an answer
 // that was streamed.
 func (r *realm) serverHandler() goja.Callable {
 	serve, _ := goja.AssertFunction(r.builtin(serverModule).(*goja.Object).Get("serve"))

@@ -151,7 +151,7 @@ class ServerConnection extends Connection {
     this.active();
     return this;
   }
-  // active begins the time anew after which the connection is idle.
+  // active restarts the time after which the connection is idle.
   active() {
     clearTimeout(this.#timer);
     if (this.#idle > 0 && !this.destroyed) this.#timer = setTimeout(() => { this.emit("timeout"); this.#exchange.idle(); }, this.#idle);
