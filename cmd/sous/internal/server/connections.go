@@ -270,8 +270,9 @@ func (c *connections) addressOf(conn net.Conn) (address netip.Addr, proxied bool
 // makeRoom returns the connection that a new one of address replaces, nil for none, or the time
 // after which to look again. The caller holds mu.
 func (c *connections) makeRoom(address netip.Addr, proxied bool) (victim *openConn, wait time.Duration) {
-	list := &c.waiting
-	switch p := c.peers[address]; {
+	list, p := &c.waiting, c.peers[address]
+	light := !proxied && !c.isHeavy(p)
+	switch {
 	case !proxied && p != nil && p.open >= c.share:
 		c.logCrowded(p)
 		list = &p.waiting
@@ -280,7 +281,7 @@ func (c *connections) makeRoom(address netip.Addr, proxied bool) (victim *openCo
 		}
 	case c.ordinary() >= c.limit-c.reserve:
 		c.logFull()
-		if slow := c.slowBody(nil, !proxied && !c.isHeavy(p)); slow != nil {
+		if slow := c.slowBody(nil, light); slow != nil {
 			return slow, 0
 		}
 		if !proxied && c.yields(p) {
@@ -294,7 +295,7 @@ func (c *connections) makeRoom(address netip.Addr, proxied bool) (victim *openCo
 	}
 	oldest := list.Front()
 	if oldest == nil {
-		if !proxied && !c.isHeavy(c.peers[address]) {
+		if light {
 			return nil, c.untilSlow()
 		}
 		return nil, 0
@@ -304,7 +305,7 @@ func (c *connections) makeRoom(address netip.Addr, proxied bool) (victim *openCo
 	if wait <= 0 {
 		return longest, 0
 	}
-	if list == &c.waiting && !proxied && !c.isHeavy(c.peers[address]) {
+	if list == &c.waiting && light {
 		if young := c.waitingOfHeavy(); young != nil {
 			return young, 0
 		}
