@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"net/url"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -129,6 +130,7 @@ func tlsTransport(t *testing.T, h http.HandlerFunc) (*http.Transport, string) {
 // not read. The bytes that the server could send are in buffers of the kernel, not of this
 // process.
 func TestUnreadResponsesHoldTheirWindow(t *testing.T) { //nolint:paralleltest // it measures the memory of the process
+	var written atomic.Int64
 	transport, url := tlsTransport(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Protocol", r.Proto)
 		part := make([]byte, 64<<10)
@@ -136,6 +138,7 @@ func TestUnreadResponsesHoldTheirWindow(t *testing.T) { //nolint:paralleltest //
 			if _, err := w.Write(part); err != nil {
 				return
 			}
+			written.Add(1)
 		}
 	})
 	const unread, window = 16, 256 << 10
@@ -152,7 +155,9 @@ func TestUnreadResponsesHoldTheirWindow(t *testing.T) { //nolint:paralleltest //
 			t.Errorf("protocol: got %s, want HTTP/1.1", got)
 		}
 	}
-	time.Sleep(500 * time.Millisecond) // what the server can send arrives
+	for last := int64(-1); last != written.Load(); time.Sleep(200 * time.Millisecond) { // until nothing more can be sent
+		last = written.Load()
+	}
 	runtime.GC()
 	runtime.ReadMemStats(&after)
 	if got, most := int64(after.HeapAlloc)-int64(before.HeapAlloc), int64(unread*2*window); got > most {
