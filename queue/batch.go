@@ -17,7 +17,8 @@ import (
 // CodeTenantRate, CodeStoreUnavailable.
 func (b *Broker) CreateBatch(ctx context.Context, tenant, namespace string, callback *api.BatchCallback) (*api.Batch, error) {
 	now := b.store.NowMS()
-	text, by := "", (*api.JobAuthor)(nil)
+	text := ""
+	var by *api.JobAuthor
 	if callback != nil {
 		if err := api.ValidateQueue(callback.Queue); err != nil {
 			return nil, err

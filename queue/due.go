@@ -18,8 +18,7 @@ import (
 const claimMS = 10_000
 
 // Counts is the result of maintenance by this process: the number of queues visited, and of jobs
-// by operation. Crashed jobs are counted as reclaimed, too. Repaired counts index
-// entries.
+// by operation. Crashed jobs are counted as reclaimed, too. Repaired counts index entries.
 type Counts struct {
 	Queues, Promoted, Reclaimed, Crashed, Expired, Followed, Purged, Repaired int
 }

@@ -68,9 +68,9 @@ type Config struct {
 // maxBytes is the length of the largest manifest. All its parts are checked on the server.
 const maxBytes = 256 << 10
 
-// Parse parses a manifest. It returns CodeValidationManifest for one that is larger than maxBytes, or
-// does not match the schema, with a field for each offence whose path is as in "limits.timeoutMs". Fields that
-// the schema does not know are offences.
+// Parse parses a manifest. It returns CodeValidationManifest for one that is larger than maxBytes,
+// or does not match the schema, with a field for each offence whose path is as in
+// "limits.timeoutMs"; after maxFaults of them it stops. Fields that the schema does not know are offences.
 func Parse(raw []byte) (Manifest, error) {
 	if len(raw) > maxBytes {
 		return Manifest{}, api.Errorf(api.CodeValidationManifest, "%s: has %s, the limit is %s", bundle.ManifestFile, api.SizeText(int64(len(raw))), api.SizeText(maxBytes))

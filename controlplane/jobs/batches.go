@@ -95,9 +95,9 @@ func answerBatch(b *api.Batch, err error) (*batchOutput, error) {
 	return &batchOutput{Body: *b}, nil
 }
 
-// createBatch creates an open batch. Its callback is a job for which only the list of
-// roles is checked again when it runs, so the caller must be allowed to run its target. Errors: CodeInvalid,
-// CodeQueueReserved, those of mayRun.
+// createBatch creates an open batch. Its callback is a job for which only the list of roles is
+// checked again when it runs, so the caller must be allowed to run its target. Errors:
+// CodeInvalid, CodeQueueReserved, those of mayRun.
 //
 // A batch is used in three steps, in this order: a sealed batch takes no more jobs
 // (CodeBatchSealed). The jobs run meanwhile. The callback is enqueued once, by the later of

@@ -164,7 +164,8 @@ func (a *API) matchTrigger(ctx context.Context, p *QueueTriggerPath, ifMatch str
 }
 
 // mayTrigger refuses a trigger whose function the caller may not invoke or feed with jobs:
-// activations are not authorized again by action, only by the list of roles. Errors: those of mayRun; CodeAuthzDenied.
+// activations are not authorized again by action, only by the list of roles. Errors: those of
+// mayRun; CodeAuthzDenied.
 func (a *API) mayTrigger(ctx context.Context, tenant, namespace string, t *trigger.QueueTrigger) error {
 	if err := rest.CallerOf(ctx).Need(access.JobFetch); err != nil {
 		return err

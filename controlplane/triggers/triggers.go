@@ -4,8 +4,9 @@
 // All of them act later, without the caller. So the caller that creates or changes one becomes
 // its owner: its principal is stored with the record, its right to invoke is examined then
 // (maySchedule, mayTrigger, mayBind), and runs have its principal. A key that is revoked later does not
-// stop them. A change that does nothing but disable the resource keeps the owner and needs
-// no right to invoke: a caller that may not run the functions may still stop them.
+// stop them. A change that does nothing but disable a schedule or a binding keeps the owner and
+// needs no right to invoke: a caller that may not run the functions may still stop them. For a
+// queue trigger, such a caller deletes it or pauses the queue.
 package triggers
 
 import (

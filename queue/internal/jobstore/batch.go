@@ -21,10 +21,10 @@ import (
 //	cs:batch:t:id:succeeded  those that completed
 //	cs:batch:t:id:failed     those that are dead or cancelled; a retry that completes moves one
 //
-// sealed is "0" or "1"; callback is an api.BatchCallback in JSON, "" for none. by is
-// the callback's api.JobAuthor in JSON; batches of release 0.1.0 lack it.
-// changed_ms is the time of the last change of an open batch; batches of older releases lack it
-// until then. finished is "1" once the callback was made.
+// sealed is "0" or "1"; callback is an api.BatchCallback in JSON, "" for none. by is the
+// callback's api.JobAuthor in JSON; batches of release 0.1.0 lack it. changed_ms is the time of
+// the last change of an open batch; batches of older releases lack it until then. finished is "1"
+// once the callback was made.
 const (
 	BatchNamespace = "namespace"
 	BatchCallback  = "callback"
