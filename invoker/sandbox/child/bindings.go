@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/dop251/goja/ast"
 )
@@ -108,6 +110,7 @@ func restoreLexical(body []ast.Statement, base int, p *places, files map[string]
 	for i, name := range p.Sources {
 		compiled[i] = bytes.Contains(files[name], []byte("sourceMappingURL="))
 	}
+	reading := cursor{source: -1}
 	for _, statement := range body {
 		n, ok := statement.(*ast.VariableStatement)
 		if !ok {
@@ -118,12 +121,7 @@ func restoreLexical(body []ast.Statement, base int, p *places, files map[string]
 		if !ok || compiled[from.source] || !bytes.HasPrefix(p.script[at:], []byte("var ")) {
 			continue
 		}
-		source := files[p.Sources[from.source]]
-		begin := offsetOf(source, from.line+1, 1)
-		if begin < 0 {
-			continue
-		}
-		text := afterUnits(source[begin:], from.sourceColumn)
+		text := reading.from(files[p.Sources[from.source]], from)
 		text = text[:min(len(text), maxDeclaration)]
 		all := lexical.Match(text)
 		for _, binding := range n.List { // what the bundler declares itself has no position
@@ -166,15 +164,35 @@ func nameClass(class *ast.ClassLiteral, name string, base int, script []byte) []
 	return []edit{{at, at, `static{Object.defineProperty(this,"name",{value:` + quoteJS(name) + `,configurable:true})}`}}
 }
 
-// afterUnits returns the text behind a number of UTF-16 code units.
-func afterUnits(text []byte, units int) []byte {
-	for i, c := range string(text) {
-		if units <= 0 {
-			return text[i:]
-		}
-		units -= utf16Length(string(c))
+// cursor is a position in a source. Positions are mostly asked for in ascending order, so it goes
+// on from the last one: a bundle in one line of 500 KB has thousands of declarations.
+type cursor struct {
+	source, line int
+	units        int // UTF-16 code units of the line that are behind
+	offset       int // in the text of the source
+}
+
+// from returns the text of a source from a place on, nil if it ends before.
+func (c *cursor) from(text []byte, at place) []byte {
+	if at.source != c.source || at.line < c.line || at.line == c.line && at.sourceColumn < c.units {
+		*c = cursor{source: at.source}
 	}
-	return nil
+	for c.line < at.line {
+		n := bytes.IndexByte(text[c.offset:], '\n')
+		if n < 0 {
+			return nil
+		}
+		c.line, c.units, c.offset = c.line+1, 0, c.offset+n+1
+	}
+	for c.units < at.sourceColumn {
+		r, size := utf8.DecodeRune(text[c.offset:])
+		if size == 0 {
+			return nil
+		}
+		c.units += utf16.RuneLen(r)
+		c.offset += size
+	}
+	return text[c.offset:]
 }
 
 // nameless is a function or class without a name that is assigned to a variable.
