@@ -232,7 +232,7 @@ func (s *Store) Undepend(ctx context.Context, q Queue, items []*Entry, err error
 	return err
 }
 
-// notAdded reports whether an error tells that the jobs of a call were not added.
+// notAdded reports whether, after err, the jobs of a call were certainly not added.
 func notAdded(err error) bool {
 	switch api.ErrorCode(err) {
 	case api.CodeBatchNotFound, api.CodeBatchSealed, api.CodeQueueDraining, api.CodeIdempotencyMismatch, api.CodeJobNotFound:
