@@ -49,7 +49,7 @@ func TestDerivedActivationRunsOnce(t *testing.T) {
 			t.Fatalf("repeat: got %+v and error %v, want a replay of activation %s at attempt 3", again, err, inv.ActivationID)
 		}
 		if ran != 1 {
-			t.Errorf("%d of four ran", ran)
+			t.Errorf("got %d of four calls run, want 1", ran)
 		}
 	})
 }

@@ -38,7 +38,7 @@ func TestAsyncIdempotencyKey(t *testing.T) {
 		count := 0
 		ids.Range(func(_, _ any) bool { count++; return true })
 		if count != 1 {
-			b.t.Fatalf("%d activations", count)
+			b.t.Fatalf("got %d activations, want 1", count)
 		}
 		if _, err := call("2"); api.ErrorCode(err) != api.CodeIdempotencyMismatch {
 			b.t.Errorf("another event under the same key: %v", err)
@@ -54,7 +54,7 @@ func TestAsyncIdempotencyKey(t *testing.T) {
 			b.t.Errorf("repeat after the end: got %+v and error %v, want a replay with status success", out, err)
 		}
 		if items := b.list("echo"); len(items) != 1 {
-			b.t.Errorf("%d are listed", len(items))
+			b.t.Errorf("got %d listed activations, want 1", len(items))
 		}
 	})
 }
@@ -197,7 +197,7 @@ func TestAsyncRefusals(t *testing.T) {
 			b.t.Errorf("got status %s, error %+v, attempt %d, want error %s with code %s at attempt 1", a.Status, a.Error, a.Attempt, api.ErrRefused, api.CodeAliasNotFound)
 		}
 		if j := b.job(id); j.State != api.JobDead || j.DeadReason != api.DeadFatal {
-			b.t.Errorf("job %+v", j)
+			b.t.Errorf("got job %+v, want it dead with reason %s", j, api.DeadFatal)
 		}
 		// A version that names roles is judged at the attempt, too.
 		b.publish("closed", `export default () => 1;`, asynchronous(5))

@@ -73,10 +73,10 @@ func TestAsyncCancel(t *testing.T) {
 				b.t.Fatalf("cancel activation %s: got %+v and error %v, want status cancelled", id, a, err)
 			}
 			if j := b.job(id); j.State != api.JobCancelled {
-				b.t.Errorf("its job is %s", j.State)
+				b.t.Errorf("got job %s, want cancelled", j.State)
 			}
 			if a := b.stored(id); a.Status != api.StatusCancelled {
-				b.t.Errorf("it is %s", a.Status)
+				b.t.Errorf("got status %s, want cancelled", a.Status)
 			}
 		}
 		cancel(waiting)
@@ -131,7 +131,7 @@ func TestAsyncOperatorsRetry(t *testing.T) {
 			b.t.Errorf("retry of the new version: got status %s, result %s, want success with its own id %s", third.Status, third.Result, third.ActivationID)
 		}
 		if items := b.list("moody"); len(items) != 3 {
-			b.t.Errorf("%d are listed", len(items))
+			b.t.Errorf("got %d listed activations, want 3", len(items))
 		}
 	})
 }

@@ -39,11 +39,11 @@ func TestAsyncRespectsMaxConcurrency(t *testing.T) {
 			return ended == len(ids)
 		})
 		if most > 4 {
-			b.t.Errorf("%d ran at once", most)
+			b.t.Errorf("got %d concurrent runs, want at most 4", most)
 		}
 		// Beside those that run some are being settled; none is taken to wait.
 		if mostHeld > 8 {
-			b.t.Errorf("%d were in hand at once", mostHeld)
+			b.t.Errorf("got %d leased jobs, want at most 8", mostHeld)
 		}
 		for _, id := range ids {
 			if j := b.job(id); j.Attempt != 1 || len(j.Errors) > 0 {
@@ -88,7 +88,7 @@ func TestAsyncCleanStop(t *testing.T) {
 		here.eventually("it has work", func() bool { return here.engine.LeasedJobs() > 0 })
 		stop()
 		if n := here.engine.LeasedJobs(); n != 0 {
-			t.Errorf("%d in hand after the stop", n)
+			t.Errorf("got %d leased jobs after the stop, want none", n)
 		}
 	}
 	end()
@@ -121,7 +121,7 @@ func TestAsyncGivesBack(t *testing.T) {
 	_ = here.engine.Close(ctx) // its wait ran out, as it should
 	<-ended
 	if a := here.stored(id); a.Status != api.StatusQueued || a.Attempt != 0 {
-		t.Errorf("given back as %+v", a)
+		t.Errorf("got released activation %+v, want it queued at attempt 0", a)
 	}
 	there.work()
 	if a := there.ends(id); a.Status != api.StatusSuccess || string(a.Result) != "1" || a.Attempt != 1 {
@@ -151,6 +151,6 @@ func TestAsyncIdleCostsLittle(t *testing.T) {
 	began, from = time.Now(), polls()
 	b.eventually("it polls again", func() bool { return polls() >= from+2*storage.DueShards })
 	if took := time.Since(began); took < 7*time.Second {
-		t.Errorf("two polls within %s", took)
+		t.Errorf("got two polls within %s, want at least 7 s", took)
 	}
 }

@@ -106,16 +106,16 @@ func TestAsyncInvocation(t *testing.T) {
 			b.t.Errorf("got %+v with result %s, want success of job %s with result %s at attempt 1 of prod, version 1", a, a.Result, id, want)
 		}
 		if got, want := string(a.Trigger.Source), fmt.Sprintf(`{"queue":"fn.echo","job_id":%q,"attempt":1}`, id); got != want || a.Trigger.Type != api.TriggerAPI {
-			b.t.Errorf("trigger %s %s", a.Trigger.Type, got)
+			b.t.Errorf("got trigger %s from %s, want %s from %s", a.Trigger.Type, got, api.TriggerAPI, want)
 		}
 		if j := b.job(id); j.State != api.JobCompleted {
-			b.t.Errorf("job %+v", j)
+			b.t.Errorf("got job %+v, want it completed", j)
 		}
 		if lines, _, err := activations.NewLogs(b.store).Read(b.t.Context(), b.tenant, id, activations.LogCursor{}, 10); err != nil || len(lines) != 1 {
 			b.t.Errorf("logs %+v %v", lines, err)
 		}
 		if items := b.list("echo"); len(items) != 1 || items[0].ActivationID != id {
-			b.t.Errorf("listed %+v", items)
+			b.t.Errorf("got listed activations %+v, want only %s", items, id)
 		}
 	})
 }
@@ -131,7 +131,7 @@ func TestAsyncRetriesUntilSuccess(t *testing.T) {
 		}
 		j := b.job(id)
 		if j.State != api.JobCompleted || len(j.Errors) != 2 || j.Errors[0].Error != "Exception: not yet" || j.Errors[0].Stack == "" {
-			b.t.Errorf("job %+v", j)
+			b.t.Errorf("got job %+v, want it completed after two errors, the first \"Exception: not yet\" with a stack", j)
 		}
 		lines, _, err := activations.NewLogs(b.store).Read(b.t.Context(), b.tenant, id, activations.LogCursor{}, 10)
 		if err != nil {
@@ -180,7 +180,7 @@ func (b *bench) told(name string) outcome {
 		return len(jobs) > 0
 	})
 	if len(jobs) != 1 {
-		b.t.Fatalf("told %d times", len(jobs))
+		b.t.Fatalf("got %d outcomes, want 1", len(jobs))
 	}
 	var o outcome
 	if err := json.Unmarshal(jobs[0].Payload, &o); err != nil {
@@ -245,7 +245,7 @@ func TestAsyncDestinations(t *testing.T) {
 			b.t.Errorf("got status %s, error %+v, attempt %d, want error %s at attempt 2", failed.Status, failed.Error, failed.Attempt, api.ErrException)
 		}
 		if j := b.job(failed.JobID); j.State != api.JobDead || j.DeadReason != api.DeadAttempts || len(j.Errors) != 2 {
-			b.t.Errorf("job %+v", j)
+			b.t.Errorf("got job %+v, want it dead with reason %s after two errors", j, api.DeadAttempts)
 		}
 		o := b.told("failures")
 		if o.Version != "1.0" || o.RequestContext.RequestID != failed.ActivationID || o.RequestContext.Condition != "RetriesExhausted" ||
@@ -267,7 +267,7 @@ func TestAsyncDestinations(t *testing.T) {
 			return len(items) == 1 && items[0].Status == api.StatusSuccess && items[0].Trigger.Type == api.TriggerQueue && items[0].RequestID == "req_test"
 		})
 		if j := b.job(b.list("keeper")[0].JobID); j.MaxAttempts != 2 {
-			b.t.Errorf("the destination's own retry policy: %+v", j)
+			b.t.Errorf("got job %+v, want the 2 attempts of the destination's own retry policy", j)
 		}
 	})
 }

@@ -63,7 +63,7 @@ func TestIdempotentCallAfterAnUnknownStart(t *testing.T) {
 		t.Fatalf("without an answer: %v", err)
 	}
 	if items := b.list("once"); len(items) != 1 || items[0].Status != api.StatusRunning {
-		t.Fatalf("the record should be there: %+v", items)
+		t.Fatalf("got activations %+v, want one that is running", items)
 	}
 	proxy.mode.Store(passing)
 	b.eventually("the key is good again", func() bool {

@@ -75,6 +75,6 @@ export default async () => ({
 		}
 	}
 	if b.kv("secret") != `"theirs"` || b.kv("ctr:x") != `"mine"` {
-		t.Errorf("the store holds %s and %s", b.kv("secret"), b.kv("ctr:x"))
+		t.Errorf("got stored values %s and %s, want \"theirs\" and \"mine\"", b.kv("secret"), b.kv("ctr:x"))
 	}
 }

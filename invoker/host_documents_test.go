@@ -108,10 +108,10 @@ func TestStorageIsTheFunctionsOwn(t *testing.T) {
 			t.Fatalf("put of alpha: got %s, want status 200 and revision 1 of settings/k", got)
 		}
 		if got := b.do("beta", "get", `{"namespace":"settings","key":"k"}`); !strings.Contains(got, `"status":404`) || !strings.Contains(got, `"NOT_FOUND"`) {
-			t.Errorf("the other function: %s", got)
+			t.Errorf("get by the other function = %s, want status 404 with NOT_FOUND", got)
 		}
 		if got := b.do("alpha", "get", `{"namespace":"settings","key":"k"}`); !strings.Contains(got, `"value":{"of":"alpha<&>","n":[]}`) {
-			t.Errorf("the function itself: %s", got)
+			t.Errorf("get by the function itself = %s, want its value", got)
 		}
 		tar, err := bundle.Pack(map[string][]byte{bundle.EntryJS: []byte(storer)})
 		if err != nil {
@@ -121,7 +121,7 @@ func TestStorageIsTheFunctionsOwn(t *testing.T) {
 		namesake := b.granted("alpha", `{"op":"get","request":{"namespace":"settings","key":"k"}}`)
 		namesake.Namespace = "other"
 		if got := b.result(namesake); !strings.Contains(got, `"NOT_FOUND"`) {
-			t.Errorf("the function of that name in another namespace: %s", got)
+			t.Errorf("get by the function of that name in another namespace = %s, want NOT_FOUND", got)
 		}
 		found, err := service.Get(t.Context(), b.tenant, api.FunctionInstall(namespace, "alpha"), api.DocumentGet{Namespace: "settings", Key: "k"})
 		if err != nil || string(found.Value) != `{"of":"alpha<&>","n":[]}` {
@@ -172,7 +172,7 @@ func TestStorageIsDeniedByDefault(t *testing.T) {
 	refused("foreign", "put", put, "is not registered for")
 	register("default/*")
 	if got := b.do("foreign", "put", put); !strings.HasPrefix(got, `{"status":200`) {
-		t.Errorf("registered: %s", got)
+		t.Errorf("put in a registered namespace = %s, want status 200", got)
 	}
 	if _, err := service.Get(t.Context(), b.tenant, "shared", api.DocumentGet{Namespace: "settings", Key: "k"}); err != nil {
 		t.Errorf("under the install: %v", err)
@@ -180,7 +180,7 @@ func TestStorageIsDeniedByDefault(t *testing.T) {
 	register()
 	refused("foreign", "get", get, "is not registered for")
 	if got := b.do("limited", "put", `{"namespace":"Settings/..","key":"k","value":1}`); !strings.Contains(got, `"VALIDATION_FAILED"`) {
-		t.Errorf("no name of a namespace: %s", got)
+		t.Errorf("put in a malformed namespace = %s, want VALIDATION_FAILED", got)
 	}
 }
 
@@ -226,6 +226,6 @@ func TestStorageFromWithinFunctions(t *testing.T) {
 	}
 	wg.Wait()
 	if got := b.do("reader", "get", `{"namespace":"n","key":"sum"}`); !strings.Contains(got, `"revision":40,`) || !strings.Contains(got, `"value":40}`) {
-		t.Errorf("the sum %s", got)
+		t.Errorf("get of the sum = %s, want revision 40 and value 40", got)
 	}
 }

@@ -32,7 +32,7 @@ func TestInvokeAfterTheEnd(t *testing.T) {
 			}
 		}
 		if ran := b.list("callee"); len(ran) != 0 {
-			b.t.Errorf("the callee ran: %+v", ran)
+			b.t.Errorf("got runs of the callee %+v, want none", ran)
 		}
 	})
 }

@@ -81,13 +81,13 @@ func TestInvokeFromAFunction(t *testing.T) {
 		}
 		want := api.CallSource{ActivationID: got.Self, Function: "default/caller", Depth: 1}
 		if got.First.Trigger.Type != api.TriggerAPI || got.First.Trigger.Source != want || got.First.Req != "req_test" || !got.First.Left {
-			b.t.Errorf("trigger %+v request %q", got.First.Trigger, got.First.Req)
+			b.t.Errorf("got trigger %+v and request %q, want type api, source %+v and request req_test", got.First.Trigger, got.First.Req, want)
 		}
 		if diff := cmp.Diff(api.Principal{Sub: "key-1", Roles: []string{"invoker"}}, got.First.Who); diff != "" {
 			b.t.Errorf("principal (-want +got):\n%s", diff)
 		}
 		if kept := b.stored(got.First.ID); kept.Status != api.StatusSuccess || !strings.Contains(string(kept.Trigger.Source), got.Self) {
-			b.t.Errorf("the callee's record %+v", kept)
+			b.t.Errorf("got the callee's record %+v, want success, with its caller %s as the source", kept, got.Self)
 		}
 	})
 }
@@ -134,7 +134,7 @@ func TestInvokeLargeResults(t *testing.T) {
 		b.publish("caller", `export default async (n) => (await Promise.all(Array.from({ length: 6 }, () => cs.invoke("large", n)))).map((s) => s.length);`, config)
 		n := api.MaxResultBytes - 2
 		if got, want := b.result(b.granted("caller", fmt.Sprint(n))), strings.ReplaceAll(fmt.Sprintf("[%[1]d,%[1]d,%[1]d,%[1]d,%[1]d,%[1]d]", n), " ", ""); got != want {
-			b.t.Errorf("got %s", got)
+			b.t.Errorf("got %s, want %s", got, want)
 		}
 	})
 }
@@ -168,7 +168,7 @@ func TestInvokeInheritsDeadlineAndCancel(t *testing.T) {
 		}
 		kept := began()
 		if kept.Deadline != out.Activation.DeadlineMS {
-			b.t.Errorf("the callee's deadline is %d, its caller's %d", kept.Deadline, out.Activation.DeadlineMS)
+			b.t.Errorf("got the callee's deadline %d, want its caller's, %d", kept.Deadline, out.Activation.DeadlineMS)
 		}
 		b.eventually("the callee ends", func() bool { return b.stored(kept.ID).Status.Terminal() })
 
@@ -292,7 +292,7 @@ func TestInvokeWithoutSandboxesLeft(t *testing.T) {
 		}
 		// Nothing is left behind: the pool serves again.
 		if got := b.result(b.granted("ddd", "[]")); got != `"end"` {
-			t.Errorf("afterwards: %s", got)
+			t.Errorf("got %s afterwards, want \"end\"", got)
 		}
 	})
 }
@@ -386,7 +386,7 @@ func TestInvokeWhileShuttingDown(t *testing.T) {
 		t.Fatalf("Set: %v", err)
 	}
 	if got := <-done; got != `success "late" <nil>` {
-		t.Errorf("the caller ended as %s", got)
+		t.Errorf("got the caller's end %s, want success \"late\" without an error", got)
 	}
 	if err := <-closed; err != nil {
 		t.Errorf("<-closed: %v", err)

@@ -29,7 +29,7 @@ func TestJobCheckpointReachesTheNextAttempt(t *testing.T) {
 			b.t.Errorf("got status %s, result %s, error %+v, want success with %s", a.Status, a.Result, a.Error, want)
 		}
 		if j := b.job(id); string(j.Progress) != `{"current":7,"total":9,"message":"nearly"}` || string(j.Checkpoint) != `{"page":2,"s":"ü<&>"}` {
-			b.t.Errorf("progress %s checkpoint %s", j.Progress, j.Checkpoint)
+			b.t.Errorf("got progress %s and checkpoint %s, want 7 of 9, nearly, and page 2", j.Progress, j.Checkpoint)
 		}
 	})
 }
@@ -52,7 +52,7 @@ func TestJobProgressIsSeenWhileItRuns(t *testing.T) {
 			b.t.Fatalf("got status %s, error %+v, want success", a.Status, a.Error)
 		}
 		if j := b.job(id); string(j.Progress) != `{"current":100,"total":100}` || string(j.Checkpoint) != "300" {
-			b.t.Errorf("progress %s checkpoint %s", j.Progress, j.Checkpoint)
+			b.t.Errorf("got progress %s and checkpoint %s, want 100 of 100 and 300", j.Progress, j.Checkpoint)
 		}
 	})
 }

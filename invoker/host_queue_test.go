@@ -60,7 +60,7 @@ func TestEnqueueFromAFunction(t *testing.T) {
 			"chain":{"steps":[{"queue":"later","payload":{"step":1},"maxAttempts":2},{"payload":2}],"onFailure":{"queue":"later"},"onExit":{"payload":null,"priority":"low"}}}}`, now+3_600_000, first.ID))
 		got := b.job(full.ID)
 		if full.State != api.JobWaiting || got.RunAtMS < now+60_500 || got.RunAtMS > now+80_000 {
-			b.t.Fatalf("%+v runs at %d, now %d", full, got.RunAtMS, now)
+			b.t.Fatalf("got job %+v that runs at %d, want it waiting, to run 60.5 to 80 s after %d", full, got.RunAtMS, now)
 		}
 		want := api.JobOptions{
 			Priority: api.PriorityHigh, ExpireAtMS: now + 3_600_000, UniqueKey: "k", UniqueTTLMS: 90_000, MaxAttempts: 7,
@@ -79,12 +79,12 @@ func TestEnqueueFromAFunction(t *testing.T) {
 			b.t.Errorf("options (-want +got):\n%s", diff)
 		}
 		if again := enqueue(`{"queue":"orders","payload":1,"options":{"uniqueKey":"k"}}`); again.ID != full.ID || !again.Duplicate {
-			b.t.Errorf("duplicate %+v", again)
+			b.t.Errorf("got job %+v, want a duplicate of %s", again, full.ID)
 		}
 		if held := enqueue(`{"queue":"later","options":{"hold":true,"idempotencyKey":"i"}}`); held.State != api.JobHeld {
-			b.t.Errorf("held %+v", held)
+			b.t.Errorf("got job %+v, want it held", held)
 		} else if again := enqueue(`{"queue":"later","options":{"hold":true,"idempotencyKey":"i"}}`); again.ID != held.ID {
-			b.t.Errorf("a repeat %+v", again)
+			b.t.Errorf("got job %+v for a repeat, want %s", again, held.ID)
 		}
 	})
 }

@@ -166,7 +166,7 @@ func TestInvokeRecordsWhatItAnswers(t *testing.T) {
 };`, defaults())
 		got := b.invoke("echo", `{"n": 9007199254740993, "s": "ü<&>"}`).Activation
 		if got.Status != api.StatusSuccess || got.Error != nil || !got.ColdStart || got.EndMS < got.StartMS {
-			b.t.Errorf("outcome %+v", got)
+			b.t.Errorf("got outcome %+v, want a success with a cold start", got)
 		}
 		want := fmt.Sprintf(`{"event":{"n":9007199254740992,"s":"ü<&>"},"fn":"echo","v":1,"ref":{"alias":"prod","version":1},"who":"tester","attempt":1,"id":%q,"req":"req_test"}`, got.ActivationID)
 		if string(got.Result) != want {
@@ -253,7 +253,7 @@ func TestUnusableSourceIsRecorded(t *testing.T) {
 			a := b.stored(out.Activation.ActivationID)
 			if a.Status != api.StatusError || a.Error == nil || a.Error.Type != api.ErrException ||
 				a.Error.Code != string(api.CodeValidationSource) || !strings.HasPrefix(a.Error.Message, "function.js:2:") {
-				b.t.Errorf("recorded as %s %+v", a.Status, a.Error)
+				b.t.Errorf("got the record of an activation %s with error %+v, want %s at function.js:2", a.Status, a.Error, api.CodeValidationSource)
 			}
 		}
 	})
@@ -299,15 +299,15 @@ func TestResultSizes(t *testing.T) {
 				wantBytes = 0
 			}
 			if len(got.Result) != wantBytes || got.ResultTruncated {
-				b.t.Errorf("n = %d: the caller gets %d bytes, truncated %v", n, len(got.Result), got.ResultTruncated)
+				b.t.Errorf("n = %d: got a result of %d bytes, truncated %v, want %d bytes", n, len(got.Result), got.ResultTruncated, wantBytes)
 			}
 			kept := b.stored(got.ActivationID)
 			if cut := wantBytes > api.MaxStoredResultBytes; kept.ResultTruncated != cut || (!cut && len(kept.Result) != wantBytes) {
-				b.t.Errorf("n = %d: the record keeps %d bytes, truncated %v", n, len(kept.Result), kept.ResultTruncated)
+				b.t.Errorf("n = %d: got a record with %d bytes, truncated %v, want %d bytes, truncated %v", n, len(kept.Result), kept.ResultTruncated, wantBytes, cut)
 			}
 		}
 		if a := b.invoke("sized", fmt.Sprint(api.MaxResultBytes)).Activation; a.Error == nil || a.Error.Type != api.ErrResultTooLarge {
-			b.t.Errorf("over the limit: %s %+v", a.Status, a.Error)
+			b.t.Errorf("got %s with error %+v over the limit, want error %s", a.Status, a.Error, api.ErrResultTooLarge)
 		}
 	})
 }
@@ -395,7 +395,7 @@ func TestCancelStopsTheRun(t *testing.T) {
 		select {
 		case out := <-done:
 			if out.Activation.Status != api.StatusCancelled {
-				b.t.Errorf("the caller is told %s", out.Activation.Status)
+				b.t.Errorf("got status %s for the caller, want cancelled", out.Activation.Status)
 			}
 		case <-time.After(10 * time.Second):
 			b.t.Fatal("the run goes on after its cancellation")
@@ -425,7 +425,7 @@ func TestCallerThatGoesAway(t *testing.T) {
 		leave()
 		out := <-done
 		if a := b.stored(out.Activation.ActivationID); a.Status != api.StatusCancelled {
-			b.t.Errorf("recorded as %s", a.Status)
+			b.t.Errorf("got recorded status %s, want cancelled", a.Status)
 		}
 	})
 }
@@ -438,7 +438,7 @@ func TestAliasChangesAreSeen(t *testing.T) {
 		b.invoke("hello", "null")
 		b.publish("hello", `export default () => 2;`, defaults())
 		if got := b.invoke("hello", "null").Activation; string(got.Result) != "2" || got.Ref.Version != 2 {
-			b.t.Errorf("after a publish: %s of version %d", got.Result, got.Ref.Version)
+			b.t.Errorf("got result %s of version %d after a publish, want 2 of version 2", got.Result, got.Ref.Version)
 		}
 		aliases := storage.NewAliases(b.store)
 		if _, err := aliases.Set(b.t.Context(), b.tenant, namespace, "hello", "prod", 1, nil, b.store.NowMS()); err != nil {
@@ -492,7 +492,7 @@ func TestNoticesFromAnotherReplica(t *testing.T) {
 	select {
 	case out := <-done:
 		if out.Activation.Status != api.StatusCancelled {
-			t.Errorf("status %s", out.Activation.Status)
+			t.Errorf("got status %s, want cancelled", out.Activation.Status)
 		}
 	case <-time.After(10 * time.Second):
 		t.Fatal("the other replica's cancel did not stop the run")
@@ -548,7 +548,7 @@ func TestCloseEndsWhatIsInHand(t *testing.T) {
 	}
 	out := <-done
 	if a := b.stored(out.Activation.ActivationID); a.Status != api.StatusCancelled {
-		t.Errorf("recorded as %s", a.Status)
+		t.Errorf("got recorded status %s, want cancelled", a.Status)
 	}
 	if _, err := b.engine.Invoke(t.Context(), b.invocation("sleeper", "null")); api.ErrorCode(err) != api.CodeShuttingDown {
 		t.Errorf("a call after Close: %v", err)

@@ -29,7 +29,7 @@ func (i *Invoker) withoutSecrets(sc *scope, result sandbox.Result) sandbox.Resul
 	if sc.secrets == nil || result.Error == nil && len(result.Verdicts) == 0 {
 		return result
 	}
-	turn := i.turns.Insist(sc.Tenant, logsink.FailurePatience)
+	turn := i.turns.Await(sc.Tenant, logsink.MaxFailureWait)
 	defer turn.End()
 	result.Error = sc.secrets.Failure(result.Error, turn.Pause)
 	sc.secrets.Verdicts(result.Verdicts, turn.Pause)

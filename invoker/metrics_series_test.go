@@ -53,7 +53,7 @@ sous_invocations_total{function="f",namespace="n",status="success",tenant="t_tes
 		t.Errorf("testutil.GatherAndCompare: %v", err)
 	}
 	if got := metricstest.Value(t, reg, "sous_invocation_duration_seconds", "trigger=http", "status=success"); got != 102 {
-		t.Errorf("%g durations", got)
+		t.Errorf("got %g durations, want 102", got)
 	}
 	// Two hours later nothing of that is of interest, and another takes its place.
 	m.end(ended("g", 1, api.StatusSuccess), time.Second, epoch.Add(2*time.Hour))

@@ -53,13 +53,13 @@ func TestInvocationsAreCounted(t *testing.T) {
 		}
 	}
 	if spent := metricstest.Value(t, reg, "sous_invocation_seconds_total", "function=f", "status=timeout"); spent < 0.09 || spent > 5 {
-		t.Errorf("%g s in one timeout of 100 ms", spent)
+		t.Errorf("got %g s for one timeout of 100 ms, want 0.09 to 5", spent)
 	}
 	if got := metricstest.Value(t, reg, "sous_invocations_in_flight"); got != 0 {
-		t.Errorf("%g in flight at the end", got)
+		t.Errorf("got %g invocations in flight at the end, want none", got)
 	}
 	if hits := metricstest.Value(t, reg, "sous_cache_requests_total", "cache=resolutions"); hits < 4 {
-		t.Errorf("%g reads of resolutions", hits)
+		t.Errorf("got %g reads of resolutions, want at least 4", hits)
 	}
 }
 
@@ -86,7 +86,7 @@ func TestRefusedAndReplayedInvocationsAreCounted(t *testing.T) {
 		}
 	}
 	if got := metricstest.Value(t, reg, "sous_invocations_replayed_total"); got != 1 {
-		t.Errorf("%g replays", got)
+		t.Errorf("got %g replays, want 1", got)
 	}
 	again.Event = json.RawMessage("2")
 	if _, err := b.engine.Invoke(t.Context(), again); err == nil || metricstest.Value(t, reg, "sous_invocations_refused_total", "code="+string(api.CodeIdempotencyMismatch)) != 1 {
@@ -109,11 +109,11 @@ func TestLateRecordsAreMeasured(t *testing.T) {
 		t.Fatalf("the caller was told %v", err)
 	}
 	if got := metricstest.Value(t, reg, "sous_records_late"); got != 1 {
-		t.Errorf("%g late records", got)
+		t.Errorf("got %g late records, want 1", got)
 	}
 	b.eventually("it is tried again", func() bool { return metricstest.Value(t, reg, "sous_records_retries_total") >= 2 })
 	if lag := metricstest.Value(t, reg, "sous_records_lag_seconds"); lag <= 0 {
-		t.Errorf("the lag is %g s", lag)
+		t.Errorf("got a lag of %g s, want more than 0", lag)
 	}
 	if got := metricstest.Value(t, reg, "sous_invocations_total", "function=f", "status=success"); got != 1 {
 		t.Errorf("%g invocations, want the one that ran", got)
@@ -125,7 +125,7 @@ func TestLateRecordsAreMeasured(t *testing.T) {
 	}
 	for _, name := range []string{"sous_records_lag_seconds", "sous_records_lost_total"} {
 		if got := metricstest.Value(t, reg, name); got != 0 {
-			t.Errorf("%s is %g at the end", name, got)
+			t.Errorf("got %s = %g at the end, want 0", name, got)
 		}
 	}
 }
@@ -139,7 +139,7 @@ func TestActivationsAreLogged(t *testing.T) {
 	good, bad := b.invoke("f", `"secret-event"`), b.invoke("f", `"secret-fail"`)
 	lines := logged.FilterMessage("activation").All()
 	if len(lines) != 2 {
-		t.Fatalf("%d lines", len(lines))
+		t.Fatalf("got %d lines, want 2", len(lines))
 	}
 	for n, out := range []*api.Outcome{good, bad} {
 		got := lines[n].ContextMap()
@@ -151,7 +151,7 @@ func TestActivationsAreLogged(t *testing.T) {
 			want["error"] = string(api.ErrException)
 		}
 		if took, ok := got["duration_ms"].(float64); !ok || took <= 0 {
-			t.Errorf("took %v", got["duration_ms"])
+			t.Errorf("got duration_ms %v, want more than 0", got["duration_ms"])
 		}
 		delete(got, "duration_ms")
 		for name, value := range want {
@@ -160,11 +160,11 @@ func TestActivationsAreLogged(t *testing.T) {
 			}
 		}
 		if len(got) != len(want) {
-			t.Errorf("line %d says more: %v", n, got)
+			t.Errorf("line %d: got fields %v, want those of %v", n, got, want)
 		}
 		for name, value := range got {
 			if text, _ := value.(string); strings.Contains(text, "secret") {
-				t.Errorf("line %d tells %s %q", n, name, text)
+				t.Errorf("line %d: got %s = %q, want no secret", n, name, text)
 			}
 		}
 	}

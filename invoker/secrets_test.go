@@ -191,7 +191,7 @@ func TestSecretsAreRedacted(t *testing.T) {
 		}
 		for _, part := range []string{"hunter", "MIIBOg", "aHVudGVy", "secret"} {
 			if at := strings.Index(text+log.String(), part); at >= 0 {
-				t.Errorf("%q stands in ...%.200s", part, (text + log.String())[max(0, at-100):])
+				t.Errorf("got %q in ...%.200s, want it redacted", part, (text + log.String())[max(0, at-100):])
 			}
 		}
 	})
@@ -280,7 +280,7 @@ func TestSecretsWithoutAKey(t *testing.T) {
 		other := newBench(t, s, withSafe(safe(t, s))) // another key
 		other.tenant = b.tenant
 		if got := string(other.invoke("f", `"a"`).Activation.Result); !strings.Contains(got, "CS_RUNTIME_SECRET_UNAVAILABLE") || !strings.Contains(got, "not in the key file") {
-			t.Errorf("another key: %s", got)
+			t.Errorf("got %s with another key, want CS_RUNTIME_SECRET_UNAVAILABLE, not in the key file", got)
 		}
 	})
 }
@@ -328,10 +328,10 @@ func TestSecretsChangeOnEveryReplica(t *testing.T) {
 		began := time.Now()
 		two.eventually("the lost deletion", func() bool { return strings.Contains(read(two), "CS_RUNTIME_SECRET_NOT_FOUND") })
 		if took := time.Since(began); took > 10*time.Second { // a replica's default is 30 s
-			t.Errorf("believed for %s", took)
+			t.Errorf("got the old value for %s, want at most 10 s", took)
 		}
 		if read(one) != `"value 4"` {
-			t.Errorf("the first replica, which believes for 30 s, asked: %s", read(one))
+			t.Errorf("got %s from the first replica, want \"value 4\", which it may cache for 30 s", read(one))
 		}
 		if err := s.Client().Set(t.Context(), key, raw, 0).Err(); err != nil {
 			t.Fatalf("Set: %v", err)
@@ -478,7 +478,7 @@ func TestReadingsAreWrittenAtTheEnd(t *testing.T) {
 	b.publish("f", `export default async () => { for (let i = 0; i < 50; i++) await cs.secrets.get("a") }`, naming("a"))
 	b.invoke("f", "null")
 	if n := len(b.reads()); n != 0 {
-		t.Errorf("%d events at once", n)
+		t.Errorf("got %d events immediately, want none", n)
 	}
 	if err := b.engine.Close(t.Context()); err != nil {
 		t.Fatalf("Close: %v", err)
@@ -514,7 +514,7 @@ func TestSecretsCostNothingWhereNoneAreNamed(t *testing.T) {
 	// The version may be read again meanwhile.
 	b.eventually("calls without a command", func() bool { _, commands := cost("none"); return commands == 0 })
 	if n := metricstest.Value(t, reg, "sous_secret_resolves_total"); n != 0 {
-		t.Errorf("one that names none: %v reads", n)
+		t.Errorf("got %v reads for a function that names no secrets, want none", n)
 	}
 	// The notice of the secret's making may come late, and have it read once more.
 	b.eventually("calls without a read", func() bool {
@@ -522,7 +522,7 @@ func TestSecretsCostNothingWhereNoneAreNamed(t *testing.T) {
 		return resolves == 0 && commands == 0
 	})
 	if n := metricstest.Value(t, reg, "sous_secret_resolves_total", "outcome=ok"); n < 1 || n > 2 {
-		t.Errorf("one that names some: %v reads", n)
+		t.Errorf("got %v reads for a function that names secrets, want 1 or 2", n)
 	}
 }
 

@@ -74,7 +74,7 @@ func TestInvocationsAreTraced(t *testing.T) {
 	}
 	got := named(recorder, "invoke")
 	if len(got) != 3 {
-		t.Fatalf("%d spans", len(got))
+		t.Fatalf("got %d spans, want 3", len(got))
 	}
 	for key, want := range map[attribute.Key]string{
 		"sous.tenant": b.tenant, "sous.namespace": namespace, "faas.name": "fun", "faas.version": "1", "faas.trigger": "http", "faas.coldstart": "true",
@@ -85,17 +85,17 @@ func TestInvocationsAreTraced(t *testing.T) {
 		}
 	}
 	if attr(got[1], "error.type") != string(api.ErrException) || attr(got[1], "faas.coldstart") != "false" || got[1].Status().Code != codes.Error || got[1].Status().Description != "" {
-		t.Errorf("a failure: %v %v", got[1].Attributes(), got[1].Status())
+		t.Errorf("got the span of a failure with %v and status %v, want error.type %s, no cold start, and an error without a description", got[1].Attributes(), got[1].Status(), api.ErrException)
 	}
 	if attr(got[2], "error.type") != string(api.CodeFunctionNotFound) || got[2].Status().Code != codes.Error {
-		t.Errorf("a refusal: %v", got[2].Attributes())
+		t.Errorf("got the span of a refusal with %v, want error.type %s", got[2].Attributes(), api.CodeFunctionNotFound)
 	}
 	gets, sets := named(recorder, "kv.get"), named(recorder, "kv.set")
 	if len(gets) != 2 || !below(gets[0], got[0]) || !below(gets[1], got[1]) || len(gets[0].Attributes()) != 0 {
-		t.Errorf("host calls: %v", gets)
+		t.Errorf("got spans of host calls %v, want one below each of the first two calls, without attributes", gets)
 	}
 	if len(sets) != 1 || attr(sets[0], "error.type") != string(api.CodeRuntimeCapabilityDenied) {
-		t.Errorf("a host call that is refused: %v", sets)
+		t.Errorf("got spans of a refused host call %v, want one with error.type %s", sets, api.CodeRuntimeCapabilityDenied)
 	}
 	lines := logs.FilterMessage(invoker.LogActivation).All()
 	if len(lines) != 2 || lines[0].ContextMap()["trace_id"] != got[0].SpanContext().TraceID().String() {
@@ -104,7 +104,7 @@ func TestInvocationsAreTraced(t *testing.T) {
 	for _, span := range recorder.Ended() {
 		for _, kv := range span.Attributes() {
 			if strings.Contains(kv.Value.String(), "secret") {
-				t.Errorf("%s tells %s", span.Name(), kv.Value.String())
+				t.Errorf("got %s in span %s, want no secret", kv.Value.String(), span.Name())
 			}
 		}
 	}
@@ -130,17 +130,17 @@ func TestFetchCarriesTheTrace(t *testing.T) {
 	}
 	span := named(recorder, "http.fetch")[0]
 	if span.SpanKind() != trace.SpanKindClient || len(got) != 2 || len(got[0]) != 1 || !strings.Contains(got[0][0], span.SpanContext().SpanID().String()) {
-		t.Errorf("%v carries %v", span.SpanContext(), got)
+		t.Errorf("got requests with %v, want the first to carry the client span %v", got, span.SpanContext())
 	}
 	if len(got[1]) != 1 || got[1][0] != own {
-		t.Errorf("the function's own header became %v", got[1])
+		t.Errorf("got header %v, want the function's own, %s", got[1], own)
 	}
 	got = nil
 	quiet := newBench(t, b.store, func(c *invoker.Config) { c.EgressAllow = local })
 	quiet.publish("fun", source, config)
 	quiet.invoke("fun", `"`+server.URL+`"`)
 	if len(got) != 2 || got[0] != nil {
-		t.Errorf("without traces: %v", got)
+		t.Errorf("got headers %v without traces, want none for the first request", got)
 	}
 }
 
@@ -163,13 +163,13 @@ func TestJobsGoOnWithTheTrace(t *testing.T) {
 	for i, want := range []struct{ queue, attempt, status string }{{"fn.fun", "1", "error"}, {"fn.fun", "2", "success"}, {"fn.next", "1", "success"}} {
 		job := jobs[i]
 		if !below(job, enqueue) || job.SpanKind() != trace.SpanKindConsumer || attr(job, "messaging.destination.name") != want.queue || attr(job, "sous.attempt") != want.attempt {
-			t.Errorf("job %d: %v %v", i, job.Parent(), job.Attributes())
+			t.Errorf("job %d: got parent %v and %v, want a consumer below the enqueue, of queue %s, attempt %s", i, job.Parent(), job.Attributes(), want.queue, want.attempt)
 		}
 		if len(runs) != 3 || !below(runs[i], job) || attr(runs[i], "sous.status") != want.status {
-			t.Errorf("run %d: %v", i, runs)
+			t.Errorf("run %d: got spans %v, want three, this one below its job with status %s", i, runs, want.status)
 		}
 		if failed := want.status == "error"; (job.Status().Code == codes.Error) != failed {
-			t.Errorf("job %d: %v", i, job.Status())
+			t.Errorf("job %d: got status %v, want an error: %v", i, job.Status(), failed)
 		}
 	}
 	for _, line := range logs.FilterMessage(invoker.LogActivation).All() {

@@ -228,7 +228,7 @@ func TestTriggerConcurrency(t *testing.T) {
 		slices.SortFunc(runs, func(x, y api.Activation) int { return int(x.StartMS - y.StartMS) })
 		for i := 1; i < len(runs); i++ {
 			if runs[i].StartMS < runs[i-1].EndMS {
-				t.Errorf("activation %d began at %d, before the end of the one before at %d", i, runs[i].StartMS, runs[i-1].EndMS)
+				t.Errorf("got activation %d begun at %d, want it after the end of the one before, at %d", i, runs[i].StartMS, runs[i-1].EndMS)
 			}
 		}
 		b.sameJobs("mailer", ids)

@@ -16,7 +16,8 @@
 -- ARGV[5] number of the batch's first key in KEYS, 0 for none
 -- ARGV[6] '1' if a draining queue refuses the jobs, else ''
 -- ARGV[7] now in ms
--- ARGV[8…] five for each job: id, spec, run, score when pending, and '' or conditions
+-- ARGV[8] the namespace outside of which the batch counts as missing, '' for none
+-- ARGV[9…] five for each job: id, spec, run, score when pending, and '' or conditions
 --   in words (include/enqueue_conditions.lua)
 -- Reply: {'new' | 'again', for each job '' or the id that holds its unique key}
 --   | CS_VALIDATION_IDEMPOTENCY_MISMATCH | CS_QUEUE_DRAINING_CONFLICT
@@ -29,7 +30,7 @@
 -- include enqueue_conditions.lua
 -- include enqueue_entries.lua
 local cursor_key, expiry_key, after_key, queues_key, idempotency_key, config_key = unpack(KEYS, 8, 13)
-local count, queue, digest, digest_ttl, batch, refuse_draining, now = unpack(ARGV, 1, 7)
+local count, queue, digest, digest_ttl, batch, refuse_draining, now, namespace = unpack(ARGV, 1, 8)
 local n = tonumber(count)
 local batch_key
 local batch_jobs_key
@@ -41,7 +42,7 @@ local earlier = digest ~= '' and redis.call('GET', idempotency_key)
 if earlier then
   return earlier_reply(earlier, digest)
 end
-local refusal = queue_refusal(config_key, refuse_draining) or batch_refusal(batch_key)
+local refusal = queue_refusal(config_key, refuse_draining) or batch_refusal(batch_key, namespace)
 if refusal then
   return redis.error_reply(refusal)
 end
@@ -53,7 +54,7 @@ local unsure = false -- whether a unique key is held by a job that the caller di
 local cursors = redis.call('HMGET', cursor_key, '0', '1', '2', '3')
 local runs = redis.call('MGET', unpack(KEYS, 14, 13 + n))
 for i = 1, n do
-  local first = 8 + 5 * (i - 1)
+  local first = 9 + 5 * (i - 1)
   local id, spec, first_run, score, conditions = unpack(ARGV, first, first + 4)
   local expire_at, unique_key, unique_ttl, ended, living = parse_conditions(conditions)
   local run = runs[i]

@@ -2,7 +2,6 @@ package queue
 
 import (
 	"cmp"
-	"context"
 	"strconv"
 
 	"github.com/codesous/sous/api"
@@ -33,34 +32,6 @@ func (e *Enqueue) validate(nowMS int64) error {
 	}
 	if total > api.MaxEnqueueBytes {
 		return api.Errorf(api.CodeBodyLimit, "the payloads have %s in total, the limit is %s", api.SizeText(total), api.SizeText(api.MaxEnqueueBytes))
-	}
-	return nil
-}
-
-// confine checks that the batches and jobs that e's jobs refer to belong to their namespace:
-// CodeBatchNotFound, CodeJobNotFound.
-func (b *Broker) confine(ctx context.Context, e *Enqueue) error {
-	if id := e.Jobs[0].BatchID; id != "" { // all jobs name the same batch
-		if _, err := b.jobs.BatchIn(ctx, e.Tenant, e.Namespace, id); err != nil {
-			return err
-		}
-	}
-	var needed []string
-	for i := range e.Jobs {
-		needed = append(needed, e.Jobs[i].DependsOn...)
-	}
-	if len(needed) == 0 {
-		return nil
-	}
-	in, err := b.jobs.Which(ctx, e.Tenant, needed, func(known *jobstore.Summary) bool { return known.Namespace == e.Namespace })
-	if err != nil {
-		return err
-	}
-	for _, id := range needed {
-		if !in[id] {
-			return api.Errorf(api.CodeJobNotFound, "job %s does not exist", id).
-				WithFields(api.FieldError{Path: "depends_on", Message: "must be ids of jobs that exist"})
-		}
 	}
 	return nil
 }

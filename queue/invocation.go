@@ -18,7 +18,7 @@ import (
 // a random id. Errors: CodeQueueDraining, CodeShuttingDown, CodeStoreUnavailable.
 func (b *Broker) EnqueueInvocation(ctx context.Context, tenant, id string, spec *api.JobSpec) (*api.JobSpec, api.JobState, error) {
 	q := jobstore.Queue{Tenant: tenant, Namespace: spec.Namespace, Name: spec.Queue}
-	if _, err := b.enqueueTogether(ctx, q, []string{id}, []*api.JobSpec{spec}, false); err != nil {
+	if _, err := b.enqueueTogether(ctx, q, []string{id}, []*api.JobSpec{spec}, ofCaller, false); err != nil {
 		return nil, "", err
 	}
 	if spec.Activation == nil || spec.Activation.Fingerprint == "" {

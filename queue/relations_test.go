@@ -161,6 +161,49 @@ func TestDependenciesThatEndTooSoon(t *testing.T) {
 	})
 }
 
+// TestConfinedEnqueue: a call that is confined to its namespace finds no jobs and no batches of
+// others, and a refused call leaves nothing at them. A call without a bound finds both.
+func TestConfinedEnqueue(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		root, batch := f.add(t, job(`1`))[0].ID, f.batch(t)
+		dependents := f.store.JobKeys(f.tenant).Dependents(root)
+		tests := map[string]struct {
+			of   string // the namespace of the new job
+			j    api.NewJob
+			want api.Code
+		}{
+			"dependency":       {"others", job(`2`, func(j *api.NewJob) { j.DependsOn = []string{root} }), api.CodeJobNotFound},
+			"batch":            {"others", job(`2`, inBatch(batch.ID)), api.CodeBatchNotFound},
+			"own dependency":   {namespace, job(`2`, func(j *api.NewJob) { j.DependsOn = []string{root} }), ""},
+			"own batch":        {namespace, job(`2`, inBatch(batch.ID)), ""},
+			"unknown job":      {namespace, job(`2`, func(j *api.NewJob) { j.DependsOn = []string{root, api.NewJobID()} }), api.CodeJobNotFound},
+			"nothing referred": {"others", job(`2`), ""},
+		}
+		for name, tt := range tests {
+			call := queue.Enqueue{Tenant: f.tenant, Namespace: tt.of, Queue: emails, Jobs: []api.NewJob{tt.j}, Confined: true}
+			before, err := f.store.Client().SCard(t.Context(), dependents).Result()
+			if err != nil {
+				t.Fatalf("SCard: %v", err)
+			}
+			if _, err := f.Enqueue(t.Context(), call); api.ErrorCode(err) != tt.want {
+				t.Errorf("%s: Enqueue confined to %s: got error %v, want code %q", name, tt.of, err, tt.want)
+			}
+			after, err := f.store.Client().SCard(t.Context(), dependents).Result()
+			if err != nil || tt.want != "" && after != before {
+				t.Errorf("%s: got %d dependents and error %v after a refused call, want %d", name, after, err, before)
+			}
+			if tt.want == "" || name == "unknown job" {
+				continue
+			}
+			call.Confined = false
+			if _, err := f.Enqueue(t.Context(), call); err != nil {
+				t.Errorf("%s: Enqueue that is not confined: %v", name, err)
+			}
+		}
+	})
+}
+
 // TestABatchCallsBackOnce: the batch is sealed before or after its jobs have ended, and a job ends a
 // second time.
 func TestABatchCallsBackOnce(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 )
 
 // DueSchedule is an entry of a tenant's due set: a schedule with the moment of its next tick,
-// in milliseconds since 1970. The state of the schedule may have another one; it decides.
+// in milliseconds since 1970. If the state of the schedule has another moment, the state decides.
 type DueSchedule struct {
 	Path SchedulePath
 	AtMS int64
@@ -18,7 +18,7 @@ type DueSchedule struct {
 // Due reads the heads of tenants' due sets, from floors on, in one round trip: up to limit
 // schedules of each tenant, whether they are due at now or later, soonest first. The result
 // has a list for each of tenants. floors belong to the caller, which passes the same ones
-// each time; Due advances them. CodeStoreUnavailable.
+// each time; Due advances them. Errors: CodeStoreUnavailable.
 func (r *Schedules) Due(ctx context.Context, floors *Floors, tenants []string, now int64, limit int) ([][]DueSchedule, error) {
 	pipe := r.s.rdb.Pipeline()
 	heads := make([]*redis.ZSliceCmd, len(tenants))

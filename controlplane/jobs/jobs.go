@@ -171,7 +171,7 @@ func (a *API) job(ctx context.Context, p *JobPath) (*api.Job, error) {
 }
 
 // jobNotFound returns the error of the broker for a missing job, so that a job of another
-// namespace cannot be told from it.
+// namespace has the same error.
 func jobNotFound(id string) *api.Error {
 	return api.Errorf(api.CodeJobNotFound, "job %s does not exist", id)
 }

@@ -108,7 +108,7 @@ func (a *API) taskEndpoints() []rest.Endpoint {
 }
 
 // taskReport declares a route by which workers report on a task. The body names the
-// worker; a report of another worker than the task's is a CodeTaskState.
+// worker; a report of another worker than the task's fails with CodeTaskState.
 func taskReport[B any](a *API, verb, summary string, do func(ctx context.Context, tenant, taskType, id string, body B) (*api.Task, error)) rest.Endpoint {
 	return rest.Operation(rest.Route{
 		Method: http.MethodPost, Path: pathTask + ":" + verb, Action: access.TaskWork, Extent: rest.HandlerNamespace,
@@ -137,8 +137,8 @@ func answerTask(task *api.Task, err error) (*taskOutput, error) {
 //
 // The ids of a type are shared by all namespaces of the tenant. A key of one namespace takes
 // only ids that begin with the namespace and a dot, so that it cannot occupy, or find out, those
-// of other namespaces. It may repeat the creation of a task of its namespace under another id,
-// which a key of the whole tenant has made, or an earlier release.
+// of other namespaces. Tasks of its namespace with other ids exist if a key of the whole tenant,
+// or an earlier release, created them: it may repeat the creation of these.
 func (a *API) createTask(ctx context.Context, in *taskOf[api.NewTask]) (*madeTaskOutput, error) {
 	tenant, taskType, id := in.names()
 	caller := rest.CallerOf(ctx)

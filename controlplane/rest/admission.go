@@ -123,7 +123,7 @@ func (s *Server) logOverload() {
 		zap.Int("limit", s.limiter.Limit()), zap.Int("in_progress", s.limiter.InFlight()))
 }
 
-// arrive tells the listener that a request has arrived.
+// arrive notifies the listener that a request has arrived.
 func (w *trackedWriter) arrive(r *http.Request) {
 	w.connection = connectionOf(r)
 	if w.connection != nil {

@@ -18,8 +18,8 @@ const auditTimeout = 5 * time.Second
 // something that can exist is shorter.
 const maxAuditPath = 512
 
-// NoteMade tells the audit log what the request of ctx created, where the path does not
-// contain it: the id of a key, the number of a version. Outside of requests it does
+// NoteMade adds to the audit log what the request of ctx created, if the path does not contain
+// it: the id of a key, the number of a version. Outside of requests it does
 // nothing.
 func NoteMade(ctx context.Context, what string) {
 	if x := exchangeOf(ctx); x != nil {

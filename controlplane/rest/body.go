@@ -100,7 +100,7 @@ func newArrival(control *http.ResponseController, r *http.Request) *arrival {
 	return a
 }
 
-// end tells the listener that no more of the body is read. HTTP/1 waits for the rest of a body that
+// end notifies the listener that no more of the body is read. HTTP/1 waits for the rest of a body that
 // is not whole before the next request; the listener sees the end of that.
 func (a *arrival) end(whole bool) {
 	if a.connection != nil && (whole || a.shared) {

@@ -108,8 +108,8 @@ func (t *target) root() string {
 	return Prefix + t.tenant + "/" + t.namespace + "/" + t.function
 }
 
-// cookieMark begins the names of the function's cookies on the shared origin. It tells them from
-// those of other functions, of a proxy and of the platform, whatever path they were set for.
+// cookieMark begins the names of the function's cookies on the shared origin. It distinguishes them
+// from those of other functions, of a proxy and of the platform, whatever path they were set for.
 func (t *target) cookieMark() string {
 	sum := sha256.Sum256([]byte(t.root()))
 	return "fn-" + hex.EncodeToString(sum[:10]) + "-"

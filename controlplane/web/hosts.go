@@ -11,10 +11,10 @@ import (
 // hostSeparator separates the names in a label of Config.FunctionDomain.
 const hostSeparator = "--"
 
-// hostRoot returns the path below Prefix for which the requests to a Host stand. claimed reports
-// that the host belongs to functions; root is "" if it names none. Hosts below Config.FunctionDomain
-// name their function (labelRoot); a custom domain is looked up in the memory of this replica. A host
-// with an empty label is claimed and names none.
+// hostRoot returns the path below Prefix as which requests to a Host are served. claimed reports
+// whether the host belongs to functions. root is "" for a claimed host that names no function, such
+// as one with an empty label. Hosts below Config.FunctionDomain name their function (labelRoot); a
+// custom domain is looked up in the memory of this replica.
 func (a *API) hostRoot(host string) (root string, claimed bool) {
 	custom := a.cfg.Domains != nil && !a.cfg.Domains.Empty()
 	if a.cfg.FunctionDomain == "" && !custom {
@@ -47,10 +47,12 @@ func (a *API) hostRoot(host string) (root string, claimed bool) {
 //	hello--default--t-acme01.apps.example.com        /v1/web/t_acme01/default/hello/prod
 //	beta--hello--default--t-acme01.apps.example.com  /v1/web/t_acme01/default/hello/beta
 //
-// It is "" for a label that names no function. The tenant may be written t_acme01, too. A name that
-// contains --, or that ends with -, has no host, since the names could not be told apart; nor has a
-// label that begins with xn--, which browsers decode, or one of more than 63 bytes, which has no DNS
-// record.
+// It is "" for a label that names no function. The tenant may be written t_acme01, too. Functions
+// have no host if one of the names
+//
+//   - contains --, or ends with -: the names of the label could not be separated,
+//   - makes the label begin with xn--, which browsers decode,
+//   - makes the label longer than 63 bytes, which the DNS does not allow.
 func labelRoot(label string) string {
 	parts := strings.Split(label, hostSeparator)
 	if len(parts) == 3 {

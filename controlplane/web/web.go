@@ -43,7 +43,7 @@ import (
 // /v1/web/{tenant}/{namespace}/{function}/{alias or version}/...
 const Prefix = "/v1/web/"
 
-// headerTimeoutLimit tells the caller that the timeout was cut to api.MaxWebTimeoutMS.
+// headerTimeoutLimit is set if the timeout was reduced to api.MaxWebTimeoutMS, its value.
 const headerTimeoutLimit = "X-Cs-Timeout-Limit-Ms"
 
 // Engine executes functions. invoker.Invoker implements it.

@@ -22,9 +22,9 @@ import (
 // by then, and a function that logs much does not write a chunk for each line.
 const flushDelay = 250 * time.Millisecond
 
-// FailurePatience is how long the end of an activation waits for its tenant's share of the time
+// MaxFailureWait is how long the end of an activation waits for its tenant's share of the time
 // in which errors are searched for secrets.
-const FailurePatience = time.Second
+const MaxFailureWait = time.Second
 
 // Writer stores chunks: activations.Logs. Append replaces a chunk of the same number, so
 // a write with an unknown outcome can be repeated.
@@ -329,6 +329,6 @@ func (s *Sink) Fail(failure *api.ActivationError, nowMS int64) {
 	if failure == nil {
 		return
 	}
-	turn := s.Turns.Insist(s.rec.Tenant, FailurePatience)
+	turn := s.Turns.Await(s.rec.Tenant, MaxFailureWait)
 	s.put(wire.LogRecord{TSMS: nowMS, Level: uint8(len(wire.Levels) - 1), Text: []byte(logtext.Failure(failure))}, api.MaxLogBytes+api.LogChunkBytes, turn)
 }

@@ -67,9 +67,9 @@ func (s *Sandbox) Cold() bool { return s.cold }
 type waiter struct {
 	shares.Waiter
 
-	prog      *Program
-	granted   chan *Sandbox // holds one; closed by Close
-	impatient bool          // takes any room, however many children its version has
+	prog    *Program
+	granted chan *Sandbox // holds one; closed by Close
+	anyRoom bool          // takes any room, however many children its version has
 }
 
 // Acquire returns a sandbox that serves prog: a warm one, else a spare that is
@@ -221,14 +221,14 @@ func (p *Pool) reserve(ctx context.Context, prog *Program, own func()) (*Sandbox
 	w := &waiter{prog: prog, granted: make(chan *Sandbox, 1)}
 	w.Waiter = shares.Waiter{Line: f.line, Since: now, Value: w}
 	p.ledger.Wait(&w.Waiter)
-	patience := p.patience(f)
+	warmWait := p.warmWait(f)
 	bound := own != nil && p.ledger.OwnBound(f.line)
 	p.grant(now) // those before it may all wait for warm children
 	p.mu.Unlock()
 	if bound {
 		own()
 	}
-	return p.wait(ctx, f, w, patience)
+	return p.wait(ctx, f, w, warmWait)
 }
 
 // largest returns the largest memory limit, in MB, of a version that can run.
@@ -244,14 +244,15 @@ func (p *Pool) refusal(f *family, now time.Time, why string) error {
 	return err
 }
 
-// wait returns the sandbox that w is granted. After the timeout or the end of ctx it looks
-// once more, under the mutex: a sandbox that was granted meanwhile would be lost otherwise.
-func (p *Pool) wait(ctx context.Context, f *family, w *waiter, patience time.Duration) (*Sandbox, error) {
+// wait returns the sandbox that w is granted. After warmWait, w takes any room. After the
+// timeout or the end of ctx, wait looks once more, under the mutex: a sandbox that was granted
+// meanwhile would be lost otherwise.
+func (p *Pool) wait(ctx context.Context, f *family, w *waiter, warmWait time.Duration) (*Sandbox, error) {
 	defer p.metrics.wait(w.prog.Tenant, w.Since)
 	timeout := time.NewTimer(p.cfg.AcquireTimeout)
 	defer timeout.Stop()
-	patient := time.NewTimer(patience)
-	defer patient.Stop()
+	warm := time.NewTimer(warmWait)
+	defer warm.Stop()
 	for {
 		select {
 		case s, ok := <-w.granted:
@@ -259,9 +260,9 @@ func (p *Pool) wait(ctx context.Context, f *family, w *waiter, patience time.Dur
 				return nil, errClosed()
 			}
 			return s, nil
-		case now := <-patient.C:
+		case now := <-warm.C:
 			p.mu.Lock()
-			w.impatient = true
+			w.anyRoom = true
 			p.grant(now)
 			p.mu.Unlock()
 		case <-ctx.Done():

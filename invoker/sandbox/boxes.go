@@ -16,8 +16,8 @@ const (
 	CGroupsOff  = "off"
 )
 
-// openCGroups returns the tree of the cgroups of sandboxes, nil where c or the host has none.
-// It fails where c requires one.
+// openCGroups returns the tree of the cgroups of sandboxes, nil if c turns them off or the host
+// has none. It fails if the host has none and c requires them.
 func openCGroups(c Config) (*cgroup.Tree, error) {
 	if c.CGroups == CGroupsOff {
 		return nil, nil
@@ -39,7 +39,7 @@ func openCGroups(c Config) (*cgroup.Tree, error) {
 }
 
 // confine moves a child into a cgroup of the tenant. Without one the child's other limits hold.
-// Until its program is loaded it may use as much memory as compiling does.
+// Until its program is loaded it may use as much memory as a compilation needs.
 func (p *Pool) confine(child *process, tenant string) {
 	if p.cgroups == nil {
 		return

@@ -62,10 +62,10 @@ func TestHardMemoryLimit(t *testing.T) {
 	_, s := probe(t)
 	r := s.Run(t.Context(), do("big allocation"))
 	if r.Status != api.StatusError || r.Error.Type != api.ErrMemoryLimit {
-		t.Errorf("got %+v %+v", r, r.Error)
+		t.Errorf("got %+v with error %+v, want error %s", r, r.Error, api.ErrMemoryLimit)
 	}
 	if r.MemoryPeakBytes > 200<<20 {
-		t.Errorf("it reached %d MB", r.MemoryPeakBytes>>20)
+		t.Errorf("got a peak of %d MB, want at most 200", r.MemoryPeakBytes>>20)
 	}
 }
 
@@ -77,7 +77,7 @@ func TestThreadsAreBounded(t *testing.T) {
 		t.Skip("this host counts threads by user")
 	}
 	if r := s.Run(t.Context(), do("200 threads")); r.Status != api.StatusError {
-		t.Errorf("got %s %s", r.Status, r.Value)
+		t.Errorf("got %s with %s, want an error", r.Status, r.Value)
 	}
 }
 
@@ -154,7 +154,7 @@ func TestForeignDescriptorsStayOutside(t *testing.T) {
 	s := acquire(t, p, program(t, "fds", `export default () => 1`))
 	defer p.Release(s)
 	if l := (layers.Child{PID: s.child.pid}).Descriptors(); !l.Active {
-		t.Errorf("it holds %s", l.Detail)
+		t.Errorf("got descriptors %s, want only those of the child", l.Detail)
 	}
 }
 
@@ -169,11 +169,11 @@ func TestDoctor(t *testing.T) {
 	for _, l := range found {
 		t.Logf("%v %s: %s", l.Active, l.Name, l.Detail)
 		if !l.Active && !slices.Contains(host, l.Name) {
-			t.Errorf("%s does not hold: %s", l.Name, l.Detail)
+			t.Errorf("layer %s: got inactive (%s), want active", l.Name, l.Detail)
 		}
 	}
 	if len(found) != 13 {
-		t.Errorf("%d layers", len(found))
+		t.Errorf("got %d layers, want 13", len(found))
 	}
 }
 
@@ -181,7 +181,7 @@ func TestDoctorWithoutAChild(t *testing.T) {
 	t.Parallel()
 	for _, executable := range []string{"/nowhere", "/bin/true"} {
 		if _, err := Doctor(t.Context(), Config{Executable: executable}); err == nil {
-			t.Errorf("%s: no error", executable)
+			t.Errorf("Doctor with %s: got no error, want one", executable)
 		}
 	}
 }
@@ -199,7 +199,7 @@ func TestDoctorSeesMissingLayers(t *testing.T) {
 		switch l.Name {
 		case "no new privileges", "system call filter", "no files", "resource limits":
 			if l.Active {
-				t.Errorf("%s is said to hold", l.Name)
+				t.Errorf("layer %s: got active, want inactive", l.Name)
 			}
 		}
 	}
@@ -219,7 +219,7 @@ func TestWithoutNamespaces(t *testing.T) {
 			t.Errorf("run with %s: got status %s, error %+v, want success", i, r.Status, r.Error)
 		}
 		if got := layers.OwnNamespace(s.child.pid, "net"); got != (i == nursery.IsolateSelf) || s.child.Isolation != i {
-			t.Errorf("%s: it is %s, own network %v", i, s.child.Isolation, got)
+			t.Errorf("isolation %s: got %s and own network %v, want own network %v", i, s.child.Isolation, got, i == nursery.IsolateSelf)
 		}
 		if e := s.child.limitAddressSpace(s.child.limit, s.child.limit); e != nil {
 			t.Errorf("limitAddressSpace: %v", e)

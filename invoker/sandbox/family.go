@@ -22,7 +22,7 @@ type family struct {
 // Bounds of the children of one version. Beyond them a call waits for a warm child instead of
 // starting one: where activations need the processor, more children than these only take its
 // caches from each other, and a start costs as much as hundreds of activations. They do not
-// hold for a call that has waited for as long as patience says.
+// apply to a call that has waited for its warmWait.
 const (
 	childrenPerProcessor    = 3
 	maxChildrenPerProcessor = 8
@@ -78,7 +78,7 @@ func (p *Pool) mayFill(f *family) bool {
 // ready reports whether a call that waits takes room if there is some: it would find a warm
 // child, or starts one. The caller holds p.mu.
 func (p *Pool) ready(f *family, w *waiter) bool {
-	return len(f.idle) > 0 || p.mayStart(f) || w.impatient && p.mayFill(f)
+	return len(f.idle) > 0 || p.mayStart(f) || w.anyRoom && p.mayFill(f)
 }
 
 // useful returns how many children of f keep that many processors at work. For two: 6 if an activation takes 10 ms of processor time, 9 for 400 µs, 16 for 50 µs.
@@ -90,11 +90,11 @@ func (f *family) useful(processors int) int {
 	return min(n, maxChildrenPerProcessor*processors)
 }
 
-// patience returns how long a call of f's version waits for a warm child before it starts one
+// warmWait returns how long a call of f's version waits for a warm child before it starts one
 // in any case: twice the time of a start, so that a call that waits in vain, for example
 // because all others wait for something else, is not much slower than a cold start. The
 // caller holds p.mu.
-func (p *Pool) patience(f *family) time.Duration {
+func (p *Pool) warmWait(f *family) time.Duration {
 	longest := p.cfg.AcquireTimeout * 3 / 4
 	if f.load > 0 {
 		return min(2*f.load, longest)

@@ -57,9 +57,9 @@ func TestFewChildrenServeManyCalls(t *testing.T) {
 	}
 }
 
-// TestImpatientCallStarts: where all useful children of a version are busy for long, a call
+// TestLongWaitStartsAChild: where all useful children of a version are busy for long, a call
 // starts another one after a moment. It is not refused.
-func TestImpatientCallStarts(t *testing.T) {
+func TestLongWaitStartsAChild(t *testing.T) {
 	t.Parallel()
 	p := newPool(t, fakeChild(t))
 	prog := fakeProgram("waits", "")
@@ -105,14 +105,14 @@ func TestUsefulChildren(t *testing.T) {
 	}
 }
 
-func TestPatience(t *testing.T) {
+func TestWarmWait(t *testing.T) {
 	t.Parallel()
 	p := &Pool{cfg: Config{AcquireTimeout: time.Second}}
 	for load, want := range map[time.Duration]time.Duration{
 		0: 750 * time.Millisecond, 10 * time.Millisecond: 20 * time.Millisecond, time.Minute: 750 * time.Millisecond,
 	} {
-		if got := p.patience(&family{load: load}); got != want {
-			t.Errorf("patience of a version that loads in %s: got %s, want %s", load, got, want)
+		if got := p.warmWait(&family{load: load}); got != want {
+			t.Errorf("warmWait of a version that loads in %s: got %s, want %s", load, got, want)
 		}
 	}
 }

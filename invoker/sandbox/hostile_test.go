@@ -87,7 +87,7 @@ func TestRunCutsEmptyLogs(t *testing.T) {
 	c, got := do("emptylogs 40000"), 0
 	c.Log = func(wire.LogRecord) { got++ }
 	if r := s.Run(t.Context(), c); !r.LogsTruncated || got > api.MaxLogBytes/wire.LogRecordOverhead {
-		t.Errorf("%s, %d lines, cut %v", r.Status, got, r.LogsTruncated)
+		t.Errorf("got %s with %d lines, truncated %v, want at most %d lines, truncated", r.Status, got, r.LogsTruncated, api.MaxLogBytes/wire.LogRecordOverhead)
 	}
 }
 
@@ -100,10 +100,10 @@ func TestRunDoubtsClaims(t *testing.T) {
 	for range 2 {
 		r := s.Run(t.Context(), do("claim"))
 		if r.Status != api.StatusSuccess || r.CPU < 0 || r.CPU > 5*time.Second {
-			t.Errorf("%s, processor time %v", r.Status, r.CPU)
+			t.Errorf("got %s and processor time %v, want a success within 0 to 5 s", r.Status, r.CPU)
 		}
 		if r.MemoryPeakBytes < 0 || uint64(r.MemoryPeakBytes) > s.child.limit {
-			t.Errorf("a peak of %d bytes", r.MemoryPeakBytes)
+			t.Errorf("got a peak of %d bytes, want 0 to %d", r.MemoryPeakBytes, s.child.limit)
 		}
 	}
 }

@@ -82,13 +82,13 @@ func TestLimits(t *testing.T) {
 			t.Logf("%s %.150s in %v, cpu %v, peak %d MB", r.Status, fmt.Sprint(r.Error), took, r.CPU, r.MemoryPeakBytes>>20)
 			checkEnd(t, r, tc.status, tc.error, tc.message)
 			if tc.within != 0 && took > tc.within {
-				t.Errorf("it took %v, more than %v", took, tc.within)
+				t.Errorf("got an end after %v, want it within %v", took, tc.within)
 			}
 			if r.LogsTruncated != tc.logsCut || logged > api.MaxLogBytes {
-				t.Errorf("%d bytes of logs, cut %v", logged, r.LogsTruncated)
+				t.Errorf("got %d bytes of logs, truncated %v, want at most %d, truncated %v", logged, r.LogsTruncated, api.MaxLogBytes, tc.logsCut)
 			}
 			if r.MemoryPeakBytes > 400<<20 {
-				t.Errorf("it reached %d MB", r.MemoryPeakBytes>>20)
+				t.Errorf("got a peak of %d MB, want at most 400", r.MemoryPeakBytes>>20)
 			}
 			// Whatever it was, the version's next activation is served.
 			again := acquire(t, p, prog)
@@ -101,7 +101,7 @@ func TestLimits(t *testing.T) {
 func checkEnd(t *testing.T, r Result, status api.Status, errorType api.ErrorType, message string) {
 	t.Helper()
 	if !r.Status.Terminal() {
-		t.Errorf("status %q", r.Status)
+		t.Errorf("got status %q, want a terminal one", r.Status)
 	}
 	if status == "" {
 		return
@@ -114,7 +114,7 @@ func checkEnd(t *testing.T, r Result, status api.Status, errorType api.ErrorType
 		t.Errorf("got %s %s %.200q, want %s %s", r.Status, got.Type, got.Message, status, errorType)
 	}
 	if len(got.Message) > api.MaxErrorMessageBytes || len(got.Stack) > api.MaxErrorStackBytes {
-		t.Errorf("an error of %d and a stack of %d bytes", len(got.Message), len(got.Stack))
+		t.Errorf("got an error of %d and a stack of %d bytes, want at most %d and %d", len(got.Message), len(got.Stack), api.MaxErrorMessageBytes, api.MaxErrorStackBytes)
 	}
 }
 
@@ -131,7 +131,7 @@ func TestMemoryLimitIsAboutTheLimit(t *testing.T) {
 		r := s.Run(t.Context(), call(fmt.Sprint(tc.mb), 8*time.Second))
 		p.Release(s)
 		if r.Status != tc.want || (r.Error != nil && r.Error.Type != api.ErrMemoryLimit) {
-			t.Errorf("%d MB: %s %+v", tc.mb, r.Status, r.Error)
+			t.Errorf("%d MB: got %s with error %+v, want %s", tc.mb, r.Status, r.Error, tc.want)
 		}
 	}
 }

@@ -96,7 +96,7 @@ func TestAcquireIsCancelled(t *testing.T) {
 	time.AfterFunc(50*time.Millisecond, cancel)
 	start := time.Now()
 	if _, err := p.Acquire(ctx, fakeProgram("hang", "hang"), nil); !errors.Is(err, context.Canceled) || time.Since(start) > 5*time.Second {
-		t.Errorf("%v after %v", err, time.Since(start))
+		t.Errorf("Acquire: got error %v after %v, want %v within 5 s", err, time.Since(start), context.Canceled)
 	}
 }
 
@@ -124,7 +124,7 @@ func TestOneCompiles(t *testing.T) {
 	}
 	wait.Wait()
 	if bundles.Load() != 1 {
-		t.Errorf("%d bundles were read", bundles.Load())
+		t.Errorf("got %d reads of the bundle, want 1", bundles.Load())
 	}
 	checked := fakeProgram("checked", "")
 	if err := p.Check(t.Context(), checked); err != nil {

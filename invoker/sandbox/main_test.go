@@ -42,7 +42,7 @@ func newPool(t testing.TB, change ...func(*Config)) *Pool {
 			t.Errorf("Close: %v", err)
 		}
 		if s := p.Stats(); s.Busy != 0 || s.Starting != 0 || s.Idle != 0 || s.Spares != 0 || s.ReservedBytes != 0 {
-			t.Errorf("after Close: %+v", s)
+			t.Errorf("got %+v after Close, want no children and no reserved memory", s)
 		}
 	})
 	return p

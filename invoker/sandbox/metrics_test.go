@@ -107,7 +107,7 @@ func TestEndsAreCountedByReason(t *testing.T) {
 				return metricstest.Value(t, reg, "sous_sandbox_ends_total", "reason="+reason.String()) == 1
 			})
 			if all := metricstest.Value(t, reg, "sous_sandbox_ends_total"); all != 1 {
-				t.Errorf("%g ends were counted", all)
+				t.Errorf("got %g ends, want 1", all)
 			}
 		})
 	}
@@ -139,7 +139,7 @@ func TestEndsOfOurChildren(t *testing.T) {
 	}
 	eventually(t, func() bool { return metricstest.Value(t, reg, "sous_sandbox_ends_total", "reason=checked") == 2 })
 	if all := metricstest.Value(t, reg, "sous_sandbox_ends_total"); all != 4 {
-		t.Errorf("%g ends were counted", all)
+		t.Errorf("got %g ends, want 4", all)
 	}
 }
 
@@ -151,7 +151,7 @@ func TestFailedStartsAreCounted(t *testing.T) {
 		t.Fatal("/bin/false is a sandbox")
 	}
 	if got := metricstest.Value(t, reg, "sous_sandbox_starts_total", "outcome=error"); got != 1 {
-		t.Errorf("%g failed starts", got)
+		t.Errorf("got %g failed starts, want 1", got)
 	}
 }
 
@@ -168,7 +168,7 @@ func TestProcessesAreCountedByState(t *testing.T) {
 	bundle := prog.Bundle
 	prog.Bundle = func(ctx context.Context) ([]byte, error) {
 		if is("starting") != 1 || is("busy") != 0 {
-			t.Errorf("while it loads: %g starting, %g busy", is("starting"), is("busy"))
+			t.Errorf("while it loads: got %g starting and %g busy, want 1 and 0", is("starting"), is("busy"))
 		}
 		close(loading)
 		return bundle(ctx)
@@ -176,14 +176,14 @@ func TestProcessesAreCountedByState(t *testing.T) {
 	s := acquire(t, p, prog)
 	<-loading
 	if is("starting") != 0 || is("busy") != 1 || is("warm") != 0 {
-		t.Errorf("at work: %g starting, %g busy, %g warm", is("starting"), is("busy"), is("warm"))
+		t.Errorf("at work: got %g starting, %g busy and %g warm, want 0, 1 and 0", is("starting"), is("busy"), is("warm"))
 	}
 	if got := metricstest.Value(t, reg, "sous_sandbox_memory_reserved_bytes"); got != float64(memory.BudgetBytes(64)) {
-		t.Errorf("%g bytes are reserved", got)
+		t.Errorf("got %g bytes reserved, want %d", got, memory.BudgetBytes(64))
 	}
 	p.Release(s)
 	if is("busy") != 0 || is("warm") != 1 {
-		t.Errorf("given back: %g busy, %g warm", is("busy"), is("warm"))
+		t.Errorf("after its return: got %g busy and %g warm, want 0 and 1", is("busy"), is("warm"))
 	}
 	eventually(t, func() bool { return is("spare") == 2 })
 	p.Release(acquire(t, p, prog))
@@ -193,13 +193,13 @@ func TestProcessesAreCountedByState(t *testing.T) {
 		}
 	}
 	if got := metricstest.Value(t, reg, "sous_sandbox_cold_start_duration_seconds"); got != 1 {
-		t.Errorf("%g cold starts were timed", got)
+		t.Errorf("got %g timed cold starts, want 1", got)
 	}
 	if got := metricstest.Value(t, reg, "sous_sandbox_nursery_starts_total"); got != 1 {
-		t.Errorf("%g nurseries", got)
+		t.Errorf("got %g starts of a nursery, want 1", got)
 	}
 	if got := metricstest.Value(t, reg, "sous_cache_entries", "cache=scripts"); got != 1 {
-		t.Errorf("%g scripts are kept", got)
+		t.Errorf("got %g cached scripts, want 1", got)
 	}
 }
 

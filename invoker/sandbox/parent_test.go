@@ -94,7 +94,7 @@ func checkParent(t *testing.T, cmd *exec.Cmd, namespaces, otherUser bool) {
 		}
 	}
 	if result.Status != api.StatusSuccess || !lines.Scan() || lines.Text() != "ready" {
-		t.Fatalf("the parent's activation: %+v, then %q", result, lines.Text())
+		t.Fatalf("got the parent's activation %+v, then %q, want a success, then ready", result, lines.Text())
 	}
 	children := childrenOf(t, cmd.Process.Pid)
 	if len(children) != 6 {

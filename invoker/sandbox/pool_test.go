@@ -35,7 +35,7 @@ func TestConfigRefusesNonsense(t *testing.T) {
 		{MaxProcesses: -1}, {MemoryBudgetBytes: -1}, {IdleTimeout: -1}, {AcquireTimeout: -1}, {LoadTimeout: -1}, {CompileCPU: -1}, {ScriptCacheBytes: -1},
 	} {
 		if _, err := New(c); err == nil {
-			t.Errorf("%+v is taken", c)
+			t.Errorf("New(%+v): got no error, want one", c)
 		}
 	}
 }
@@ -47,7 +47,7 @@ func TestConfigDefaults(t *testing.T) {
 		t.Fatalf("withDefaults: %v", err)
 	}
 	if got.MemoryBudgetBytes < minimumBudgetBytes {
-		t.Errorf("budget %d", got.MemoryBudgetBytes)
+		t.Errorf("got a budget of %d bytes, want at least %d", got.MemoryBudgetBytes, minimumBudgetBytes)
 	}
 	got.MemoryBudgetBytes, got.Logger = 0, nil
 	want := Config{
@@ -69,7 +69,7 @@ func TestIdleAreReusedLastFirst(t *testing.T) {
 	first, second, other := acquire(t, p, a), acquire(t, p, a), acquire(t, p, b)
 	pids := map[string]bool{pid(t, first): true, pid(t, second): true, pid(t, other): true}
 	if len(pids) != 3 {
-		t.Fatalf("three at once are %v", pids)
+		t.Fatalf("got children %v for three concurrent calls, want three", pids)
 	}
 	p.Release(first)
 	p.Release(other)
@@ -175,7 +175,7 @@ func TestAcquireWaitsForRoom(t *testing.T) {
 		p.Release(held)
 		held = <-got
 		if held == nil || held.family.key != key {
-			t.Fatalf("%s: got %+v", key, held)
+			t.Fatalf("got %+v, want a sandbox of %s", held, key)
 		}
 	}
 	p.Release(held)
@@ -329,10 +329,10 @@ func TestIdleAreRetired(t *testing.T) {
 		p.Release(acquire(t, p, fakeProgram(key, "")))
 	}
 	if n := p.retireIdle(time.Now().Add(59 * time.Minute)); n != 0 {
-		t.Errorf("%d retired early", n)
+		t.Errorf("got %d children retired after 59 minutes, want none", n)
 	}
 	if n := p.retireIdle(time.Now().Add(61 * time.Minute)); n != 2 {
-		t.Errorf("%d retired", n)
+		t.Errorf("got %d children retired after 61 minutes, want 2", n)
 	}
 	if s := p.Stats(); s.Idle != 0 || s.ReservedBytes != 0 {
 		t.Errorf("got %d idle and %d bytes reserved after the retirement, want 0 and 0", s.Idle, s.ReservedBytes)
@@ -380,7 +380,7 @@ func TestClose(t *testing.T) {
 		t.Errorf("the waiter got %v", err)
 	}
 	if r := <-ran; r.Error == nil || r.Error.Type != api.ErrSandboxCrash {
-		t.Errorf("the busy one got %+v", r)
+		t.Errorf("got %+v for the busy child, want error %s", r, api.ErrSandboxCrash)
 	}
 	p.Release(busy)
 	p.Release(other)
@@ -388,7 +388,7 @@ func TestClose(t *testing.T) {
 		select {
 		case <-c.gone:
 		default:
-			t.Errorf("%d lives", c.pid)
+			t.Errorf("child %d: got it alive, want it ended", c.pid)
 		}
 	}
 	if _, err := p.Acquire(t.Context(), fakeProgram("late", ""), nil); api.ErrorCode(err) != api.CodeShuttingDown {

@@ -115,7 +115,7 @@ func TestRunIsKilledWhenLate(t *testing.T) {
 	took := time.Since(start)
 	p.Release(s)
 	if r.Status != api.StatusTimeout || r.Error.Type != api.ErrTimeout {
-		t.Errorf("got %+v", r)
+		t.Errorf("got %+v, want a timeout", r)
 	}
 	if took < 190*time.Millisecond || took > 5*time.Second { // a busy machine ends it later
 		t.Errorf("took %v, want about 200 ms", took)
@@ -147,10 +147,10 @@ func TestRunIsCancelled(t *testing.T) {
 		cancel()
 		p.Release(s)
 		if r.Status != tc.want || time.Since(start) > 5*time.Second {
-			t.Errorf("%s: %s after %v", tc.name, r.Status, time.Since(start))
+			t.Errorf("%s: got %s after %v, want %s within 5 s", tc.name, r.Status, time.Since(start), tc.want)
 		}
 		if s := acquire(t, p, prog); !s.Cold() {
-			t.Errorf("%s: the child lives", tc.name)
+			t.Errorf("%s: got the same child, want another one", tc.name)
 		} else {
 			p.Release(s)
 		}
@@ -174,7 +174,7 @@ func TestRunCutsLogs(t *testing.T) {
 		c.Log = func(l wire.LogRecord) { got += len(l.Text) }
 		r := s.Run(t.Context(), c)
 		if r.Status != api.StatusSuccess || got != tc.bytes || r.LogsTruncated != tc.cut {
-			t.Errorf("%s: %s, %d bytes, cut %v", tc.do, r.Status, got, r.LogsTruncated)
+			t.Errorf("%s: got %s, %d bytes, truncated %v, want %d bytes, truncated %v", tc.do, r.Status, got, r.LogsTruncated, tc.bytes, tc.cut)
 		}
 	}
 }
@@ -215,10 +215,10 @@ func TestHostCallsRunTogether(t *testing.T) {
 	r := s.Run(t.Context(), c)
 	var replies []string
 	if err := json.Unmarshal(r.Value, &replies); err != nil || len(replies) != 200 || replies[0] != "true {}" {
-		t.Errorf("%s, %v, replies %q", r.Status, err, replies)
+		t.Errorf("got %s, error %v and replies %q, want 200, the first \"true {}\"", r.Status, err, replies)
 	}
 	if most.Load() > maxHostCalls || most.Load() < maxHostCalls/2 {
-		t.Errorf("%d calls at once", most.Load())
+		t.Errorf("got %d concurrent calls, want %d to %d", most.Load(), maxHostCalls/2, maxHostCalls)
 	}
 }
 
@@ -284,7 +284,7 @@ func TestRepliesAreBoundedInBytes(t *testing.T) {
 		t.Errorf("run calls 20: got %+v, want success", r)
 	}
 	if most.Load() > maxReplyBytes/api.MaxResultBytes || done.Load() != 20 {
-		t.Errorf("%d replies in memory at once, %d calls done", most.Load(), done.Load())
+		t.Errorf("got %d replies in memory at the same time and %d calls done, want at most %d and 20", most.Load(), done.Load(), maxReplyBytes/api.MaxResultBytes)
 	}
 	if err := ReserveReply(t.Context(), api.MaxResultBytes); err != nil {
 		t.Errorf("outside a host call: %v", err)

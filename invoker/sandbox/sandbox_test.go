@@ -18,7 +18,7 @@ func TestRunAnswers(t *testing.T) {
 	r := s.Run(t.Context(), call(`{"name":"you"}`, time.Second))
 	p.Release(s)
 	if r.Status != api.StatusSuccess || string(r.Value) != `{"hello":"you"}` {
-		t.Fatalf("got %+v, %s", r, r.Value)
+		t.Fatalf("got %+v with %s, want {\"hello\":\"you\"}", r, r.Value)
 	}
 	again := acquire(t, p, prog)
 	if again != s || again.Cold() {

@@ -13,7 +13,7 @@ import (
 )
 
 // abortGrace is how long a function may take to end after its caller left, if it has asked to
-// be told. Then its child is killed.
+// be notified. Then its child is killed.
 const abortGrace = time.Second
 
 // creditStep is the number of bytes that the client has read before they are granted to the

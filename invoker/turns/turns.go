@@ -112,10 +112,10 @@ func (t *Turns) Begin(ctx context.Context, name string, until time.Time) (Turn, 
 	return t.line(ctx, of)
 }
 
-// Insist waits for a turn of the tenant: until its debt is paid, but at most for patience,
-// and then in the queue. It is for work that must be done.
-func (t *Turns) Insist(name string, patience time.Duration) Turn {
-	turn, err := t.Begin(context.Background(), name, time.Now().Add(patience))
+// Await waits for a turn of the tenant: until its debt is paid, but at most for maxWait, and
+// then in the queue. It does not fail, and is for work that must be done.
+func (t *Turns) Await(name string, maxWait time.Duration) Turn {
+	turn, err := t.Begin(context.Background(), name, time.Now().Add(maxWait))
 	if err == nil {
 		return turn
 	}

@@ -104,8 +104,8 @@ func TestTurnsThatDoNotCome(t *testing.T) {
 	})
 }
 
-// TestInsistIsNotRefused: work that must be done waits for a debt only so long.
-func TestInsistIsNotRefused(t *testing.T) {
+// TestAwaitIsNotRefused: work that must be done waits for a debt only so long.
+func TestAwaitIsNotRefused(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		turns := New(Config{Parallel: 1, Share: 0.01, Burst: time.Millisecond})
@@ -113,9 +113,9 @@ func TestInsistIsNotRefused(t *testing.T) {
 		time.Sleep(time.Second) // 100 s of its share
 		first.End()
 		began := time.Now()
-		turn := turns.Insist("owes", time.Second)
+		turn := turns.Await("owes", time.Second)
 		if waited := time.Since(began); waited != time.Second {
-			t.Errorf("Insist waited %v, want its patience of 1 s", waited)
+			t.Errorf("Await waited %v, want its maximum of 1 s", waited)
 		}
 		turn.End()
 	})

@@ -27,8 +27,8 @@ const (
 
 // form is one way in which a secret is written, as a matcher looks for it: its first bytes, its
 // length and its hash. So a matcher holds little of long secrets, and compares a long form in
-// one step. Two long forms with the same beginning and length are taken for the same with a
-// probability below 2^-40; text would then be replaced that is no secret.
+// one step. Two long texts of the same beginning and length have the same hash with a
+// probability below 2^-40; a text that is no secret would then be replaced.
 type form struct {
 	anchor string // the first anchorBytes of it
 	length int
@@ -62,7 +62,7 @@ type matcher struct {
 type anchor struct {
 	text  string
 	whole bool  // text is a form
-	up    int32 // the longest anchor that text begins with, -1 without one
+	up    int32 // the longest other anchor that is a prefix of text, -1 without one
 	// The forms longer than text, the longest first, are longer[from:to].
 	from, to int32
 }
@@ -108,7 +108,8 @@ func newMatcher(forms []form) *matcher {
 	return m
 }
 
-// above returns the longest anchor that text, which follows all of them, begins with.
+// above returns the longest anchor that is a prefix of text, -1 without one. text must sort
+// after all anchors.
 func (m *matcher) above(text string) int32 {
 	for at := int32(len(m.anchors)) - 1; at >= 0; at = m.anchors[at].up {
 		if strings.HasPrefix(text, m.anchors[at].text) {
@@ -145,10 +146,10 @@ func (m *matcher) search(text string, pause func()) *search {
 	return &search{matcher: m, text: text, steps: steps, paused: steps, pause: pause}
 }
 
-// replace returns text with redacted in the place of each form; text itself if it holds none. A
-// text whose search takes more steps than the bound is replaced as a whole: then whole is false.
-// pause is called from time to time in a long search.
-func (m *matcher) replace(text string, pause func()) (out string, whole bool) {
+// replace returns text with redacted in the place of each form, text itself if it holds none.
+// searched is false if the search takes more steps than the bound: out is then redacted, in the
+// place of all of text. pause is called from time to time in a long search.
+func (m *matcher) replace(text string, pause func()) (out string, searched bool) {
 	if m == nil || len(text) < minFormBytes {
 		return text, true
 	}
@@ -195,7 +196,8 @@ func (s *search) next(i int) int {
 func (s *search) at(i int) int {
 	s.rest()
 	here := s.text[i:min(i+anchorBytes, len(s.text))]
-	// All anchors that here begins with are above the last one that is not behind it.
+	// The anchors that are prefixes of here are reached through up from the last anchor that
+	// does not sort after here.
 	at := int32(sort.Search(len(s.anchors), func(n int) bool { return s.anchors[n].text > here })) - 1
 	s.steps -= bits.Len(uint(len(s.anchors)))
 	for ; at >= 0; at = s.anchors[at].up {
@@ -241,9 +243,9 @@ func (s *search) hash(i int, long longForm) uint64 {
 	return subtract(s.hashes[i+long.length], multiply(s.hashes[i], long.power))
 }
 
-// unfinished returns the place in text from which the rest is the beginning of a form, of at
-// least minFormBytes; len(text) without one. Of a form longer than anchorBytes, its anchor is
-// taken for such a beginning wherever the form would end behind the text.
+// unfinished returns the first place in text from which the rest of text, at least minFormBytes,
+// is the beginning of a form; len(text) without one. Of a form longer than anchorBytes only the
+// anchor is compared, so its rest may differ.
 func (m *matcher) unfinished(text string) int {
 	s := m.search(text, nil)
 	for i := max(0, len(text)-m.longest+1); i+minFormBytes <= len(text); i++ {

@@ -42,9 +42,9 @@ func TestMatcherAgreesWithReplacer(t *testing.T) {
 		}
 		text := word(200) + forms[0] + word(10) + forms[len(forms)/2] + word(10)
 		want := strings.NewReplacer(pairs...).Replace(text)
-		got, whole := matcherOf(forms...).replace(text, nil)
-		if got != want || !whole {
-			t.Fatalf("replace(%q) of %q = %q, %t, want %q, true", text, forms, got, whole, want)
+		got, searched := matcherOf(forms...).replace(text, nil)
+		if got != want || !searched {
+			t.Fatalf("replace(%q) of %q = %q, %t, want %q, true", text, forms, got, searched, want)
 		}
 		found += strings.Count(got, redacted)
 	}
@@ -74,8 +74,8 @@ func TestMatcherIsBounded(t *testing.T) {
 	if want := (stepsAtLeast + stepsPerByte*len(text)) / pauseSteps / 2; pauses < want {
 		t.Errorf("got %d pauses, want at least %d", pauses, want)
 	}
-	if got, whole := m.replace(text, nil); got != redacted || whole {
-		t.Errorf("replace = %.20q, %t, want %q, false", got, whole, redacted)
+	if got, searched := m.replace(text, nil); got != redacted || searched {
+		t.Errorf("replace = %.20q, %t, want %q, false", got, searched, redacted)
 	}
 	if got := m.size(); got > 2<<20 {
 		t.Errorf("got %d bytes for %d forms, want at most 2 MiB", got, len(forms))

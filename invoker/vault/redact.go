@@ -22,7 +22,7 @@ const (
 	maxRedactedLines = 512
 	maxRedactedForms = 8192    // of the secrets of a version
 	maxRunBytes      = 4 << 20 // of the forms of all that a run has read while they changed
-	maxRunChanges    = 64      // each makes the forms of a run again
+	maxRunChanges    = 64      // of a run; each rebuilds its forms
 )
 
 // redactor replaces secrets in text: their values, the lines of values, and the forms
@@ -68,14 +68,14 @@ func newRedactor(values []string, pause func()) *redactor {
 }
 
 // with returns a redactor that finds the forms of both. If one form contains another, the
-// longer one is found. ok is false where they exceed maxRunBytes.
+// longer one is found. ok is false if the result takes more than maxRunBytes.
 func (r *redactor) with(other *redactor) (both *redactor, ok bool) {
 	m := newMatcher(slices.Concat(r.matcher.forms, other.matcher.forms))
 	return &redactor{m}, m.size() <= maxRunBytes
 }
 
-// same reports whether both find the same forms. One that was forgotten and made again is the
-// same.
+// same reports whether both find the same forms. A redactor that was dropped from memory and
+// built again from the same values is the same.
 func (r *redactor) same(other *redactor) bool {
 	return r == other || r != nil && other != nil && slices.Equal(r.matcher.forms, other.matcher.forms)
 }
@@ -109,8 +109,8 @@ func linesOf(value string) []string {
 	return lines
 }
 
-// writtenForms are a text itself and how JSON, of JavaScript and of Go, the console and
-// URLs write it.
+// writtenForms returns a text itself, and its forms in JSON as JavaScript and Go write it, in
+// the output of console, and in URLs.
 func writtenForms(text string) []string {
 	if utf8.RuneCountInString(text) < minRedacted {
 		return nil
@@ -128,8 +128,8 @@ func writtenForms(text string) []string {
 	return forms
 }
 
-// jsonForms are the inside of the text's JSON string: as JSON.stringify has it, and as
-// Go has it with and without care for HTML.
+// jsonForms returns the text's JSON string without its quotes: as JSON.stringify writes it,
+// and as Go writes it with and without escapes for HTML.
 func jsonForms(text string) []string {
 	safe, err := json.Marshal(text)
 	plain, plainErr := api.EncodeJSON(text)
@@ -186,18 +186,19 @@ func base64Forms(value string) []string {
 	return forms
 }
 
-// text returns s without secrets. A text whose search would take too long is replaced as a
-// whole: then whole is false. pause, which may be nil, is called from time to time in a long search.
-func (r *redactor) text(s string, pause func()) (out string, whole bool) {
+// text returns s without secrets. searched is false if the search would have taken too long:
+// out is then redacted, in the place of all of s. pause, which may be nil, is called from time to
+// time in a long search.
+func (r *redactor) text(s string, pause func()) (out string, searched bool) {
 	if r == nil {
 		return s, true
 	}
 	return r.matcher.replace(s, pause)
 }
 
-// cut is text for a string that may have been cut to limit bytes, and a secret with it: a
-// beginning of a secret at the end, of at least minRedacted bytes, is replaced too.
-func (r *redactor) cut(s string, limit int, pause func()) string {
+// truncated is text for a string that may have been truncated to limit bytes, in the middle of a
+// secret. If s ends with the first minRedacted or more bytes of a secret, they are replaced too.
+func (r *redactor) truncated(s string, limit int, pause func()) string {
 	out, _ := r.text(s, pause)
 	if r == nil || len(s) <= limit-utf8.UTFMax {
 		return out
@@ -208,18 +209,18 @@ func (r *redactor) cut(s string, limit int, pause func()) string {
 	return out
 }
 
-// line returns the text of a log line without secrets, the same slice where it holds none.
-// whole is false if the text was replaced as a whole.
-func (r *redactor) line(text []byte, pause func()) (out []byte, whole bool) {
+// line returns the text of a log line without secrets, the same slice if it holds none.
+// searched is as in text.
+func (r *redactor) line(text []byte, pause func()) (out []byte, searched bool) {
 	if r == nil {
 		return text, true
 	}
 	s := string(text)
-	clean, whole := r.text(s, pause)
+	clean, searched := r.text(s, pause)
 	if clean == s {
-		return text, whole
+		return text, searched
 	}
-	return []byte(clean), whole
+	return []byte(clean), searched
 }
 
 // failure returns an error without secrets, as a copy. Type is one of the platform's own
@@ -229,8 +230,8 @@ func (r *redactor) failure(e *api.ActivationError, pause func()) *api.Activation
 		return e
 	}
 	clean := *e
-	clean.Message = r.cut(e.Message, api.MaxErrorMessageBytes, pause)
-	clean.Stack = r.cut(e.Stack, api.MaxErrorStackBytes, pause)
-	clean.Code = r.cut(e.Code, api.MaxErrorCodeBytes, pause)
+	clean.Message = r.truncated(e.Message, api.MaxErrorMessageBytes, pause)
+	clean.Stack = r.truncated(e.Stack, api.MaxErrorStackBytes, pause)
+	clean.Code = r.truncated(e.Code, api.MaxErrorCodeBytes, pause)
 	return &clean
 }

@@ -60,11 +60,11 @@ func TestRedactor(t *testing.T) {
 		"k3y!/p%C3%A4%20ss%22w'":                                                "***",  // encodeURI
 		"k3y!/p%C3%A4%20ss%22w%27&":                                             "***&", // new URL, in its query
 	} {
-		if got, whole := r.text(text, nil); got != want || !whole {
-			t.Errorf("text(%q) = %q, %t, want %q, true", text, got, whole, want)
+		if got, searched := r.text(text, nil); got != want || !searched {
+			t.Errorf("text(%q) = %q, %t, want %q, true", text, got, searched, want)
 		}
-		if got, whole := r.line([]byte(text), nil); string(got) != want || !whole {
-			t.Errorf("line(%q) = %q, %t, want %q, true", text, got, whole, want)
+		if got, searched := r.line([]byte(text), nil); string(got) != want || !searched {
+			t.Errorf("line(%q) = %q, %t, want %q, true", text, got, searched, want)
 		}
 	}
 	// In base64 of something longer, as Basic authorization has it.
@@ -90,7 +90,7 @@ func TestRedactorOfNothing(t *testing.T) {
 	e := &api.ActivationError{Message: "m"}
 	text, _ := none.text("a", nil)
 	line, _ := none.line([]byte("a"), nil)
-	if text != "a" || none.cut("a", 0, nil) != "a" || string(line) != "a" || none.failure(e, nil) != e || none.size() != 0 {
+	if text != "a" || none.truncated("a", 0, nil) != "a" || string(line) != "a" || none.failure(e, nil) != e || none.size() != 0 {
 		t.Errorf("a nil redactor: got %q, %q and %+v, want no change", text, line, none.failure(e, nil))
 	}
 }
@@ -101,10 +101,10 @@ func TestRedactorOfWhatWasCut(t *testing.T) {
 	r := newRedactor([]string{strings.Repeat("0123456789", 100), "abcdefgh"}, nil)
 	whole := strings.Repeat(".", 1000) + strings.Repeat("0123456789", 100)
 	for _, n := range []int{1004, 1500, 1999} {
-		if got := r.cut(whole[:n], n, nil); got != strings.Repeat(".", 1000)+"***" {
+		if got := r.truncated(whole[:n], n, nil); got != strings.Repeat(".", 1000)+"***" {
 			t.Errorf("cut at %d: %s", n, got[990:])
 		}
-		if got := r.cut(whole[:n], n+100, nil); got != whole[:n] {
+		if got := r.truncated(whole[:n], n+100, nil); got != whole[:n] {
 			t.Errorf("what was not cut: %s", got[990:])
 		}
 	}

@@ -141,10 +141,10 @@ func (r *Run) Get(ctx context.Context, name string) ([]byte, error) {
 	return text, err
 }
 
-// Line returns a log line's text without secrets; text itself if it holds none. whole is false
-// if the search would have taken too long, and the text was replaced as a whole. pause, which
+// Line returns a log line's text without secrets; text itself if it holds none. searched is
+// false if the search would have taken too long: clean then stands for all of text. pause, which
 // may be nil, is called from time to time in a long search.
-func (r *Run) Line(text []byte, pause func()) (clean []byte, whole bool) {
+func (r *Run) Line(text []byte, pause func()) (clean []byte, searched bool) {
 	if r == nil {
 		return text, true
 	}

@@ -304,7 +304,7 @@ func (v *Vault) open(ctx context.Context, name Version, names []string, known *g
 		next.retry = next.retry || value.Err != nil && api.ErrorCode(value.Err) != api.CodeSecretNotFound
 	}
 	next.shared = v.shared.of(values, func(texts []string) *redactor {
-		turn := v.turns.Insist(name.Tenant, time.Second)
+		turn := v.turns.Await(name.Tenant, time.Second)
 		defer turn.End()
 		return newRedactor(texts, turn.Pause)
 	})

@@ -7,13 +7,15 @@ local function queue_refusal(config_key, refuse_draining)
 end
 
 -- batch_refusal returns the error of an enqueue to a batch that is missing or sealed, or
--- nil. batch_key is nil without a batch.
-local function batch_refusal(batch_key)
+-- nil. batch_key is nil without a batch. If namespace is not '', batches of others count as
+-- missing.
+local function batch_refusal(batch_key, namespace)
   if not batch_key then
     return nil
   end
-  local sealed = redis.call('HGET', batch_key, 'sealed')
-  if not sealed then
+  local fields = redis.call('HMGET', batch_key, 'sealed', 'namespace')
+  local sealed = fields[1]
+  if not sealed or namespace ~= '' and fields[2] ~= namespace then
     return 'CS_BATCH_NOT_FOUND no such batch'
   end
   if sealed ~= '0' then

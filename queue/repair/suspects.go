@@ -29,8 +29,8 @@ type suspect struct {
 }
 
 // Confirmed records that k is in the state how at now, a Unix time in milliseconds, and reports
-// whether it has been in this state for graceMS. how tells states apart that are wrong for
-// different reasons; "" is a state like any other. If there is no room for k, it is not
+// whether it has been in this state for graceMS. how distinguishes states that are wrong
+// for different reasons; "" is a state like any other. If there is no room for k, it is not
 // remembered and Confirmed returns false.
 func (s *Suspects[K]) Confirmed(k K, how string, now, graceMS int64) bool {
 	known, ok := s.all[k]

@@ -17,13 +17,13 @@ type Swept struct {
 	End     bool // the namespace was counted to its end
 	Expired int  // entries of keys that had expired
 	Mended  int  // entries that a crash left without a value, or with another size
-	// Keys and Bytes are by how much the counts were too high; negative: too low.
+	// Keys and Bytes are the errors of the counts: positive if they were too high.
 	Keys, Bytes int64
 }
 
 // Sweep takes the next step over a namespace: it removes entries of keys that have expired, and
 // counts a page of the others. The store remembers the page, so that any replica continues. At
-// the end the counts are corrected. CodeStoreUnavailable.
+// the end the counts are corrected. Errors: CodeStoreUnavailable.
 func (r *KV) Sweep(ctx context.Context, tenant, namespace string) (done Swept, err error) {
 	done.Expired, err = r.Expire(ctx, tenant, namespace)
 	done.Reads++
@@ -56,7 +56,7 @@ func (r *KV) Sweep(ctx context.Context, tenant, namespace string) (done Swept, e
 }
 
 // mend corrects the entries of those names whose value is missing or has another size. The scripts
-// look again: a value may be written meanwhile.
+// compare once more, because a value may be written meanwhile.
 func (r *KV) mend(ctx context.Context, tenant, namespace string, names []string) (mended int, err error) {
 	if len(names) == 0 {
 		return 0, nil
@@ -89,8 +89,8 @@ func (r *KV) mend(ctx context.Context, tenant, namespace string, names []string)
 	return mended, nil
 }
 
-// adopt enters a value in the index, the sizes and the counts. It reports whether it was not
-// there as it is.
+// adopt enters a value in the index, the sizes and the counts. It reports whether its entry was
+// missing or had another size.
 func (r *KV) adopt(ctx context.Context, tenant, namespace, name string) (bool, error) {
 	k := r.s.KVKeys(tenant, namespace)
 	reply, err := r.s.Script(ctx, scriptAdopt, []string{k.Value(name), k.Index(), k.Expiry(), k.Sizes(), k.Usage()}, namespace, name, r.s.NowMS())
@@ -98,8 +98,8 @@ func (r *KV) adopt(ctx context.Context, tenant, namespace, name string) (bool, e
 	return n > 0, err
 }
 
-// Adoption is a walk over the values of all tenants that enters those which are not indexed: an
-// earlier release has written them. It is not safe for concurrent use. The zero value is not
+// Adoption is a walk over the values of all tenants. It indexes those that an earlier release
+// wrote without an index. It is not safe for concurrent use. The zero value is not
 // usable; see NewAdoption.
 type Adoption struct {
 	kv     *KV
@@ -118,7 +118,7 @@ type Adopted struct {
 	End     bool // the walk has ended; the next step begins another one
 }
 
-// Step takes the next step. CodeStoreUnavailable.
+// Step takes the next step. Errors: CodeStoreUnavailable.
 func (a *Adoption) Step(ctx context.Context) (done Adopted, err error) {
 	if !a.begun {
 		a.nodes, err = a.kv.s.Masters(ctx)

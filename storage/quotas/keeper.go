@@ -19,9 +19,9 @@
 //
 // A rate is a number of tokens in the store, of which each replica leases a share once a second,
 // in the background, for the tenants that it serves. A call takes a token from the memory of its
-// replica. Only a call that finds none waits for a lease, at most one each 100 ms. What replicas
-// lease is never more than the limit allows, so the calls of all replicas in a time t are at most
-// limit·t and those of one period, which may have been saved up. Use that is known only after a
+// replica. Only a call that finds none waits for a lease, at most one each 100 ms. Together the
+// replicas never lease more than the limit allows. All calls in a time t are therefore at most
+// limit·t plus those of one period, whose tokens may have been saved up. Use that is known only after a
 // call, such as its CPU time, is charged then: calls in flight can overdraw a share, and the
 // following ones wait until the debt is paid. Egress is charged as the bytes flow: an exchange in
 // flight ends when the debt exceeds a bound (Overdrawn).

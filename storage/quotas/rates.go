@@ -38,7 +38,7 @@ type rates struct {
 
 	mu     sync.Mutex
 	leased int64 // ms of the last lease, or of the last try
-	failed bool  // the last lease, so that the present interval tells nothing about a share
+	failed bool  // the last lease, so that the present interval is no measure of a share
 	shares [rateCount]share
 }
 

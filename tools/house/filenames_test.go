@@ -1,7 +1,9 @@
 package house
 
 import (
+	"os"
 	"path"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -40,5 +42,46 @@ func TestPackageCommentsNameFiles(t *testing.T) {
 	}
 	if names < 50 {
 		t.Errorf("examined %d names of files, want at least 50", names)
+	}
+}
+
+// pagePath finds the paths of files and folders that a page quotes.
+var pagePath = regexp.MustCompile("`([a-z0-9_]+/[A-Za-z0-9_./-]*)`")
+
+// symbol is the name in a package that follows its path, as in storage/statestore.Store.
+var symbol = regexp.MustCompile(`\.[A-Z]\w*$`)
+
+// weather is the example of a host call in CONTRIBUTING.md, which has no files.
+var weather = regexp.MustCompile(`/(global_)?weather\.(go|js)$`)
+
+// TestPagesNameFiles requires that each path exists which a page quotes and which begins with a
+// folder of the repository.
+func TestPagesNameFiles(t *testing.T) {
+	t.Parallel()
+	folders := map[string]bool{}
+	for _, s := range sources(t) {
+		if top, _, ok := strings.Cut(s.path, "/"); ok {
+			folders[top] = true
+		}
+	}
+	paths := 0
+	for _, s := range sources(t) {
+		if !strings.HasSuffix(s.path, ".md") || strings.Contains(s.path, "testdata/") {
+			continue
+		}
+		for _, found := range pagePath.FindAllStringSubmatch(string(s.text), -1) {
+			name := symbol.ReplaceAllString(found[1], "")
+			top, _, _ := strings.Cut(name, "/")
+			if !folders[top] || weather.MatchString(name) {
+				continue
+			}
+			paths++
+			if _, err := os.Stat(filepath.Join(root, name)); err != nil {
+				t.Errorf("%s: got %s, want a path that exists: %v", s.path, name, err)
+			}
+		}
+	}
+	if paths < 200 {
+		t.Errorf("examined %d paths, want at least 200", paths)
 	}
 }

@@ -40,8 +40,10 @@ func sources(t *testing.T) []*source {
 	return all
 }
 
+// root is the root of the repository, from this folder.
+const root = "../.."
+
 func readSources() ([]*source, error) {
-	const root = "../.."
 	// Files that are not ignored rather than tracked ones, so that a new file is
 	// examined before it is committed.
 	list := exec.Command("git", "ls-files", "--cached", "--others", "--exclude-standard", "-z", "*.go", "*.lua", "*.md")

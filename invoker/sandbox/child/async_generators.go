@@ -19,7 +19,7 @@ type asyncGenerator struct {
 	name string // what an expression without a name is assigned to
 }
 
-// functionPlace tells where a function stands, if it is no expression.
+// functionPlace is the place of a function that is not an expression.
 type functionPlace int
 
 const (

@@ -96,10 +96,10 @@ func (r *realm) hears(eventType string) bool {
 	return ok
 }
 
-// told reports an exception of a callback to the listeners of the global object, and returns
-// nil if one of them prevented what the platform does with it, or the error of a listener
-// that no script can catch.
-func (r *realm) told(err error) error {
+// reportUncaught passes an exception of a callback to the listeners of the global object. It
+// returns nil if one of them prevented the platform's own handling, the error of a listener that
+// no script can catch, and otherwise err.
+func (r *realm) reportUncaught(err error) error {
 	var ex *goja.Exception
 	if err == nil || !errors.As(err, &ex) || uncatchable(err) || !r.hears("error") {
 		return err
@@ -203,7 +203,7 @@ func messageRows() []row {
 				r.async = context
 				_, err := r.callLoop(f)
 				r.async = r.own
-				return r.told(err)
+				return r.reportUncaught(err)
 			})
 			return goja.Undefined()
 		})},

@@ -8,8 +8,9 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// request is a Request (https://fetch.spec.whatwg.org/#request-class). Of its members a server
-// can honour url, method, headers, body, redirect and signal.
+// request is a Request (https://fetch.spec.whatwg.org/#request-class). Of the members of that
+// class, url, method, headers, body, redirect and signal have an effect on a server; requestOptions
+// has the others.
 type request struct {
 	body     *body
 	headers  *headers
@@ -68,11 +69,11 @@ func (q *request) copy() *request {
 	return &c
 }
 
-// newRequest makes a request of a URL or another request, and the changes of init (Fetch:
-// new Request(input, init)). The body of another request is taken: it counts as read
-// afterwards. It throws a TypeError for malformed values, and for a body with GET or HEAD.
+// newRequest makes a request from input, a URL or another request, and applies the options in
+// init (Fetch: new Request(input, init)). The body of another request is taken: it counts as read
+// afterwards. newRequest throws a TypeError for malformed values, and for a body with GET or HEAD.
 //
-// A body without a content-type among the headers sets the one that it implies.
+// If the headers have no content-type, the body sets the one that its type implies.
 func (r *realm) newRequest(input, init goja.Value) *request {
 	q := &request{body: &body{null: true}, headers: &headers{}, method: "GET", redirect: "follow"}
 	if other, ok := stateOf[*request](input); ok {
@@ -132,8 +133,8 @@ func (r *realm) newRequest(input, init goja.Value) *request {
 	return q
 }
 
-// onlyHalf checks the options duplex and window, which have one value each, and reports
-// whether duplex is there.
+// onlyHalf checks the options duplex and window, which allow one value each, and reports
+// whether duplex is set.
 func (r *realm) onlyHalf(options *goja.Object) bool {
 	duplex := given(options, "duplex")
 	if duplex != nil && r.text(duplex).String() != "half" {
@@ -170,10 +171,10 @@ func (r *realm) requestURL(input goja.Value) string {
 	return u.Href(false)
 }
 
-// requestMethod puts some methods in upper case (Fetch: normalize a method): patch stays as it
-// is. CONNECT, TRACE and TRACK are forbidden.
+// requestMethod converts the methods that Fetch names to upper case (Fetch: normalize a method);
+// others, such as patch, stay as they are. CONNECT, TRACE and TRACK are forbidden.
 func (r *realm) requestMethod(method string) string {
-	if !httpguts.ValidHeaderFieldName(method) { // both are tokens
+	if !httpguts.ValidHeaderFieldName(method) { // methods and field names have the same syntax: token
 		panic(r.vm.NewTypeError("fetch: %q is not a method", method))
 	}
 	switch upper := strings.ToUpper(method); upper {

@@ -53,7 +53,7 @@ func (r *realm) startTimer(name string, call goja.FunctionCall, repeat bool) goj
 		r.async = context
 		_, err := r.callLoop(callback, args...)
 		r.async = r.own
-		return r.told(err)
+		return r.reportUncaught(err)
 	}))
 }
 
@@ -105,7 +105,7 @@ func queueMicrotask(r *realm, call goja.FunctionCall) goja.Value {
 	}
 	_, err := then(d.value(r), r.vm.ToValue(func(goja.FunctionCall) goja.Value {
 		_, err := callback(goja.Undefined())
-		must(r.told(err))
+		must(r.reportUncaught(err))
 		return goja.Undefined()
 	}))
 	must(err)

@@ -342,8 +342,8 @@ func (a *activation) signalled(f frame) error {
 	return r.run(func() { a.signal.abort(r, reason) })
 }
 
-// listens reports whether the script may be told that the caller leaves: a promise that waits
-// for it can settle.
+// listens reports whether the script can be notified that the caller disconnects: a promise
+// that waits for it can settle.
 func (a *activation) listens() bool {
 	return a.signal != nil && !a.signal.aborted && a.head.Flags&wire.FlagEarly != 0
 }

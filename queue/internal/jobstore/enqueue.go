@@ -44,8 +44,18 @@ func NewEntry(id string, spec *api.JobSpec, now int64) *Entry {
 type Call struct {
 	Queue          Queue
 	Batch          string // the batch of all jobs, "" for none
+	Confined       bool   // a batch of another namespace counts as missing
 	IdempotencyKey string // "" for none
 	Digest         string // of the call's jobs, to detect another call with the same key
+}
+
+// confinement returns the argument of scripts that names the only namespace whose records
+// they may find, "" for all.
+func (q Queue) confinement(confined bool) string {
+	if confined {
+		return q.Namespace
+	}
+	return ""
 }
 
 // Insert adds items, at least one, to their queue, all of them or none, and sets their
@@ -106,8 +116,8 @@ func (s *Store) enqueueArguments(call Call, items []*Entry) (keys []string, args
 		keys = append(keys, tenant.Batch(call.Batch)+":meta", tenant.Batch(call.Batch)+":jobs")
 		batch = len(keys) - 1
 	}
-	args = append(make([]any, 0, 7+5*len(items)), len(items), call.Queue.Path(), call.Digest,
-		max(1, items[0].Spec.CreatedAtMS+api.IdempotencyTTLMS-s.store.NowMS()), batch, external, s.store.NowMS())
+	args = append(make([]any, 0, 8+5*len(items)), len(items), call.Queue.Path(), call.Digest,
+		max(1, items[0].Spec.CreatedAtMS+api.IdempotencyTTLMS-s.store.NowMS()), batch, external, s.store.NowMS(), call.Queue.confinement(call.Confined))
 	for i, item := range items {
 		args = append(args, item.ID, item.Text, item.Run.String(), ScoreText(item.Spec.Score), item.conditions(uniques[i]))
 	}
@@ -162,18 +172,23 @@ func (e *Entry) dueAt() int64 {
 // and marks their runs so that their ends are followed up. It precedes the enqueue of the job:
 // a dependent that does not exist is ignored, but one that is missing would wait until the
 // sweeper finds it. Jobs that have ended accept dependents, too, and a waiting job is checked
-// once after its enqueue. Errors: CodeJobNotFound if one of them does not exist,
-// CodeStoreUnavailable.
-func (s *Store) DependOn(ctx context.Context, tenant, id string, on []string) error {
-	tk := s.store.JobKeys(tenant)
-	keys := make([]string, 0, 2*len(on))
+// once after its enqueue. If confined, jobs of other namespaces than q's count as missing.
+// Errors: CodeJobNotFound if one of them does not exist, CodeStoreUnavailable.
+func (s *Store) DependOn(ctx context.Context, q Queue, id string, on []string, confined bool) error {
+	tk := s.store.JobKeys(q.Tenant)
+	keys := make([]string, 0, 3*len(on))
 	for _, d := range on {
 		keys = append(keys, tk.Run(d))
 	}
 	for _, d := range on {
 		keys = append(keys, tk.Dependents(d))
 	}
-	reply, err := s.store.Script(ctx, storage.ScriptJobDepend, keys, len(on), id)
+	if confined {
+		for _, d := range on {
+			keys = append(keys, tk.Spec(d))
+		}
+	}
+	reply, err := s.store.Script(ctx, storage.ScriptJobDepend, keys, len(on), q.confinement(confined), id)
 	if err != nil {
 		return err
 	}
@@ -217,7 +232,7 @@ func (s *Store) Undepend(ctx context.Context, q Queue, items []*Entry, err error
 	return err
 }
 
-// notAdded reports whether an error tells that the jobs of a call were not added.
+// notAdded reports whether, after err, the jobs of a call were certainly not added.
 func notAdded(err error) bool {
 	switch api.ErrorCode(err) {
 	case api.CodeBatchNotFound, api.CodeBatchSealed, api.CodeQueueDraining, api.CodeIdempotencyMismatch, api.CodeJobNotFound:

@@ -64,18 +64,25 @@ func (s *Store) Summaries(ctx context.Context, tenant string, ids []string, epoc
 			missing = append(missing, id)
 		}
 	}
-	for part, err := range s.Parts(ctx, tenant, missing) {
+	return out, s.readSummaries(ctx, tenant, missing, func(id string, known *Summary) { out[id] = known })
+}
+
+// readSummaries reads and caches the summaries of those of a tenant's jobs that exist, and
+// passes each to found.
+func (s *Store) readSummaries(ctx context.Context, tenant string, ids []string, found func(id string, known *Summary)) error {
+	for part, err := range s.Parts(ctx, tenant, ids) {
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for _, r := range part {
 			if r != nil {
-				out[r.ID] = NewSummary(r.Spec, r.Run, r.Stored)
-				s.Remember(Key{tenant, r.ID}, out[r.ID])
+				known := NewSummary(r.Spec, r.Run, r.Stored)
+				s.Remember(Key{tenant, r.ID}, known)
+				found(r.ID, known)
 			}
 		}
 	}
-	return out, nil
+	return nil
 }
 
 // Which reports, by id, which of a tenant's jobs match. Jobs that do not exist are left out.
@@ -92,19 +99,7 @@ func (s *Store) Which(ctx context.Context, tenant string, ids []string, match fu
 			missing = append(missing, id)
 		}
 	}
-	for part, err := range s.Parts(ctx, tenant, missing) {
-		if err != nil {
-			return nil, err
-		}
-		for _, r := range part {
-			if r != nil {
-				known := NewSummary(r.Spec, r.Run, r.Stored)
-				in[r.ID] = match(known)
-				s.Remember(Key{tenant, r.ID}, known)
-			}
-		}
-	}
-	return in, nil
+	return in, s.readSummaries(ctx, tenant, missing, func(id string, known *Summary) { in[id] = match(known) })
 }
 
 // ForgetSummary removes the cached summary of a job whose spec has changed. Caches of other

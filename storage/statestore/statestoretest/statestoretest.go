@@ -44,7 +44,7 @@ func Run(t *testing.T, cfg Config) {
 		"time to live":          (*fixture).timeToLive,
 		"time to live, kept":    (*fixture).timeToLiveKept,
 		"expire":                (*fixture).expire,
-		"what expired":          (*fixture).whatExpired,
+		"expired records":       (*fixture).expiredRecords,
 		"compare":               (*fixture).compare,
 		"compare absence":       (*fixture).compareAbsence,
 		"compare and remove":    (*fixture).compareAndRemove,

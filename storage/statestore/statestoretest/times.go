@@ -70,9 +70,9 @@ func (f *fixture) expire() {
 	f.wants(key)
 }
 
-// whatExpired tests that no call sees an expired record, and that a write over one starts
+// expiredRecords tests that no call sees an expired record, and that a write over one starts
 // with a new record.
-func (f *fixture) whatExpired() {
+func (f *fixture) expiredRecords() {
 	field, gone := &statestore.Filter{Field: "n", Op: statestore.Greater, Value: []byte("0")}, []string{"a", "b", "c", "d", "e", "f"}
 	for _, k := range gone {
 		f.put(f.key(k), short, "n", "1", "old", "x")

@@ -37,7 +37,7 @@ func (d *devActivity) Ended(act *api.Activation) {
 	last := d.errors[act.ActivationID]
 	delete(d.errors, act.ActivationID)
 	d.printing.Unlock()
-	d.print(d.app.ActivityEnd(devName(act), act, command.Tells(last, act.Error)))
+	d.print(d.app.ActivityEnd(devName(act), act, command.ShowsError(last, act.Error)))
 }
 
 func (d *devActivity) print(text string) {

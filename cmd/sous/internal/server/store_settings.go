@@ -33,8 +33,8 @@ func registerStore(flags *pflag.FlagSet, help string) {
 }
 
 // resolveStore sets Store from the file of store-file, or from the credential store, where
-// Store is not set itself, and SecretsKey from the credential secrets.key. flags tells where
-// Store comes from.
+// Store is not set itself, and SecretsKey from the credential secrets.key. It also
+// records whether a flag, which other users can read, has a password.
 func (s *settings) resolveStore(flags *pflag.FlagSet) error {
 	if flag := flags.Lookup("store"); flag != nil && flag.Changed {
 		s.StoreInArgs = hasPassword(s.Store)

@@ -42,8 +42,8 @@ func run(args []string) error {
 		return errors.New("chaosworker RECORD TENANT NAMESPACE QUEUE URL…")
 	}
 	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin) // its end is all that is of interest
-		os.Exit(2)                           // the test has ended without us
+		_, _ = io.Copy(io.Discard, os.Stdin) // only its end matters
+		os.Exit(2)                           // the test has ended and did not stop this process
 	}()
 	record, err := os.OpenFile(args[0], os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {

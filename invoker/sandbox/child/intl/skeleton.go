@@ -249,7 +249,7 @@ func (s *skeleton) baseText() string {
 	return b.String()
 }
 
-// distance tells how far other is from the fields of s that mask selects, and which of them
+// distance returns how far other is from the fields of s that mask selects, and which of them
 // it lacks or has besides.
 func (s *skeleton) distance(other *skeleton, mask int) (sum, missing, extra int) {
 	for i := range s.kind {

@@ -63,7 +63,7 @@ type KeyAlgorithm struct {
 	Exponent []byte // big-endian
 }
 
-// Params are an algorithm and the parameters of an operation. Members tells which ones an
+// Params are an algorithm and the parameters of an operation. Members returns those that an
 // operation reads.
 type Params struct {
 	Name       string

@@ -247,7 +247,7 @@ func (l *tail) show(ctx context.Context, act api.Activation) error {
 			return err
 		}
 	}
-	return l.printEnd(ended, shown, command.Tells(last, ended.Error))
+	return l.printEnd(ended, shown, command.ShowsError(last, ended.Error))
 }
 
 // read passes the lines of an activation to take until it has ended, and returns it as it
@@ -304,9 +304,10 @@ func (l *tail) printLine(act api.Activation, line api.LogLine) error {
 	return l.app.PrintLine(shown, text)
 }
 
-// printEnd prints how an activation ended. told reports that the last line has its error. A level or a pattern hides it where no line of the
-// activation was shown, unless it failed and only the level is set.
-func (l *tail) printEnd(act api.Activation, shown int, told bool) error {
+// printEnd prints how an activation ended. shown is the number of its lines that were printed,
+// and errorShown reports whether the last of them has its error. If none was printed, a level or
+// a pattern hides the end too; a level alone does not hide that of a failed activation.
+func (l *tail) printEnd(act api.Activation, shown int, errorShown bool) error {
 	failed := act.Status == api.StatusError || act.Status == api.StatusTimeout
 	filtered := l.grep.String() != "" || l.level > slices.Index(levels, "info") && !failed
 	if !l.outcomes || filtered && shown == 0 {
@@ -315,7 +316,7 @@ func (l *tail) printEnd(act api.Activation, shown int, told bool) error {
 	l.printing.Lock()
 	defer l.printing.Unlock()
 	return l.app.PrintLine(tailed{ActivationID: act.ActivationID, Namespace: act.Namespace, Function: act.Function, End: &act},
-		l.app.ActivityEnd(l.name(act), &act, told))
+		l.app.ActivityEnd(l.name(act), &act, errorShown))
 }
 
 // tailed is the JSON form of a printed line: a log line, or with End the end of an activation.

@@ -41,23 +41,23 @@ func (a *App) ActivityLine(function, id string, l api.LogLine) string {
 	return a.activity(l.TSMS, function, id) + a.levelText(l)
 }
 
-// ActivityEnd returns how an activation of one of several functions ended, on one line. told
-// reports that a log line with its error was printed, which the line then does not repeat:
+// ActivityEnd returns how an activation of one of several functions ended, on one line. If
+// errorShown, a log line with its error was printed, and the line does not repeat it:
 //
 //	12:03:04.260 5f0db2c6 checkout success in 12 ms (http)
 //	12:03:04.260 5f0db2c6 checkout error in 3 ms (queue): TypeError: x is not a function
-func (a *App) ActivityEnd(function string, act *api.Activation, told bool) string {
+func (a *App) ActivityEnd(function string, act *api.Activation, errorShown bool) string {
 	text := a.activity(act.EndMS, function, act.ActivationID) + a.Paint(StatusColor(act.Status), string(act.Status)) +
 		fmt.Sprintf(" in %d ms (%s)", act.DurationMS, act.Trigger.Type)
-	if act.Error != nil && !told {
+	if act.Error != nil && !errorShown {
 		text += ": " + ErrorSummary(act.Error)
 	}
 	return text
 }
 
-// Tells reports whether a log line has the message of an error, as the last line of an activation
-// that failed has. e may be nil.
-func Tells(line api.LogLine, e *api.ActivationError) bool {
+// ShowsError reports whether a log line contains the message of e, as the last line of a failed
+// activation does. e may be nil.
+func ShowsError(line api.LogLine, e *api.ActivationError) bool {
 	return e != nil && strings.Contains(MessageText(line), e.Message)
 }
 

@@ -253,7 +253,7 @@ func (f failure) text(interrupted bool) string {
 	}
 	b.WriteByte('\n')
 	for i, e := range f.Errors {
-		if i > 0 || !f.tells(e) {
+		if i > 0 || !f.includes(e) {
 			b.WriteString("  " + Printable(strings.TrimPrefix(location(e)+": "+e.Message, ": ")) + "\n")
 		}
 		b.WriteString(excerptText(e))
@@ -275,8 +275,8 @@ func (f failure) text(interrupted bool) string {
 	return PrintableLines(b.String()) // messages and stacks come from servers, functions and files
 }
 
-// tells reports whether the message of f says all that e says.
-func (f failure) tells(e api.FieldError) bool {
+// includes reports whether the message of f contains all of e.
+func (f failure) includes(e api.FieldError) bool {
 	if e.Line > 0 {
 		return strings.Contains(f.Message, location(e)+": "+e.Message)
 	}

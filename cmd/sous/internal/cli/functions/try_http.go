@@ -91,7 +91,7 @@ func (a commands) tryRequest(ctx context.Context, t *command.Target, transport h
 	}
 	failure := a.requestFailure(ctx, t, answer)
 	for _, line := range out.Logs {
-		if failure == nil || !command.Tells(line, failure.Reason) { // the caller prints the error
+		if failure == nil || !command.ShowsError(line, failure.Reason) { // the caller prints the error
 			a.Note("%s", a.LogText(line))
 		}
 	}
