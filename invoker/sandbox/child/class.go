@@ -84,8 +84,9 @@ func (c *class[T]) define(r *realm) built {
 		must(b.ctor.SetPrototype(parent))
 		must(b.proto.SetPrototype(parent.Get("prototype").(*goja.Object)))
 	}
-	r.hidden(ctor, "name", r.vm.ToValue(c.name))
-	r.hidden(ctor, "length", r.vm.ToValue(c.length))
+	r.readOnly(ctor, "name", r.vm.ToValue(c.name))
+	r.readOnly(ctor, "length", r.vm.ToValue(c.length))
+	must(ctor.DefineDataProperty("prototype", b.proto, goja.FLAG_FALSE, goja.FLAG_FALSE, goja.FLAG_FALSE))
 	for i := range c.members {
 		c.add(r, b.proto, &c.members[i])
 	}
@@ -156,6 +157,11 @@ func (r *realm) attach(obj *goja.Object, state any) {
 // hidden defines a property that is not enumerated.
 func (r *realm) hidden(obj *goja.Object, name string, v goja.Value) {
 	must(obj.DefineDataProperty(name, v, goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_FALSE))
+}
+
+// readOnly defines a property as those of functions are: neither enumerated nor assigned to.
+func (r *realm) readOnly(obj *goja.Object, name string, v goja.Value) {
+	must(obj.DefineDataProperty(name, v, goja.FLAG_FALSE, goja.FLAG_TRUE, goja.FLAG_FALSE))
 }
 
 // Types that goja exports objects as.

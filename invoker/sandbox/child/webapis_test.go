@@ -97,6 +97,10 @@ function whole(i, C) {
 	if (!d || d.enumerable || !d.configurable || !d.writable) return "the property is not configurable, writable and hidden";
 	if (C.length !== (i.Length === "-" ? 0 : Number(i.Length))) return "the length is " + C.length;
 	if (C.name !== i.Name.split(".").at(-1)) return "the name is " + C.name;
+	for (const [k, fixed] of [["name", false], ["length", false], ["prototype", true]]) {
+		const p = Object.getOwnPropertyDescriptor(C, k);
+		if (p.writable || p.enumerable || p.configurable === fixed) return k + " is not as that of a class";
+	}
 	const error = /Error$/.test(i.Name);
 	if (!error && i.Name !== "DOMException" && !throwsTypeError(() => C())) return "can be called";
 	if (i.Length === "-" && !throwsTypeError(() => new C())) return "can be constructed";
