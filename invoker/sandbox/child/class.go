@@ -58,11 +58,13 @@ type class[T any] struct {
 }
 
 // built is a class in one realm. Realms share no objects, so each has its own.
-type built struct{ ctor, proto *goja.Object }
+type built struct {
+	ctor, proto *goja.Object
+	iterate     goja.Value // the method that Symbol.iterator was at first, nil for none
+}
 
 // define makes the class's constructor and prototype, once in a realm. Members are
-// enumerable, as WebIDL has them; name and length are not. The constructor throws without new:
-// goja tells a call and a construction apart by two functions of its object only.
+// enumerable, as WebIDL has them; name and length are not.
 func (c *class[T]) define(r *realm) built {
 	if b, ok := r.classes[c.name]; ok {
 		return b
@@ -75,10 +77,8 @@ func (c *class[T]) define(r *realm) built {
 		r.attach(call.This, c.construct(r, call))
 		return nil
 	}).(*goja.Object)
-	field(implementation(ctor), "f").Set(reflect.ValueOf(func(goja.FunctionCall) goja.Value {
-		panic(r.vm.NewTypeError("Class constructor %s cannot be invoked without 'new'", c.name))
-	}))
-	b := built{ctor, ctor.Get("prototype").(*goja.Object)}
+	r.onlyNew(ctor, c.name)
+	b := built{ctor: ctor, proto: ctor.Get("prototype").(*goja.Object)}
 	if c.parent != nil {
 		parent := c.parent(r)
 		must(b.ctor.SetPrototype(parent))
@@ -91,7 +91,8 @@ func (c *class[T]) define(r *realm) built {
 		c.add(r, b.proto, &c.members[i])
 	}
 	if c.iterate != "" {
-		must(b.proto.DefineDataPropertySymbol(goja.SymIterator, b.proto.Get(c.iterate), goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_FALSE))
+		b.iterate = b.proto.Get(c.iterate)
+		must(b.proto.DefineDataPropertySymbol(goja.SymIterator, b.iterate, goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_FALSE))
 	}
 	must(b.proto.DefineDataPropertySymbol(goja.SymToStringTag, r.vm.ToValue(c.name), goja.FLAG_FALSE, goja.FLAG_TRUE, goja.FLAG_FALSE))
 	for _, s := range c.statics {
@@ -102,6 +103,14 @@ func (c *class[T]) define(r *realm) built {
 	}
 	r.classes[c.name] = b
 	return b
+}
+
+// onlyNew makes a constructor throw without new: goja tells a call and a construction apart by two
+// functions of its object only.
+func (r *realm) onlyNew(ctor *goja.Object, name string) {
+	field(implementation(ctor), "f").Set(reflect.ValueOf(func(goja.FunctionCall) goja.Value {
+		panic(r.vm.NewTypeError("Class constructor %s cannot be invoked without 'new'", name))
+	}))
 }
 
 // add defines one member on the prototype. Its function has the JavaScript name that
@@ -134,6 +143,13 @@ func (c *class[T]) add(r *realm, proto *goja.Object, m *member[T]) {
 		})
 	}
 	must(proto.DefineAccessorProperty(m.name, get, set, goja.FLAG_TRUE, goja.FLAG_TRUE))
+}
+
+// iterates reports whether an object of a class is iterated by the class's own method: neither the
+// object nor the prototype has another one.
+func (r *realm) iterates(v goja.Value, class string) bool {
+	obj, ok := v.(*goja.Object)
+	return ok && obj.GetSymbol(goja.SymIterator) == r.classes[class].iterate
 }
 
 // global is the class's row in the table of globals.
@@ -214,6 +230,19 @@ func (r *realm) iterator(values []any) goja.Value {
 	return v
 }
 
+// recordPairs reads the members of an object with traps or with symbols, in the steps of the
+// conversion to a record (https://webidl.spec.whatwg.org/#js-record).
+func (r *realm) recordPairs(obj *goja.Object, what string) [][2]string {
+	var out [][2]string
+	bytes := r.vm.ToValue(what == "Headers")
+	r.vm.ForOf(r.callBuiltin("internal/webidl", "record", obj, bytes), func(pair goja.Value) bool {
+		o := pair.(*goja.Object)
+		out = append(out, [2]string{o.Get("0").String(), o.Get("1").String()})
+		return true
+	})
+	return out
+}
+
 // pairs reads name and value pairs of an iterable of pairs or of an object's
 // members, as the constructors of Headers and URLSearchParams take them.
 //
@@ -226,6 +255,9 @@ func (r *realm) pairs(v goja.Value, what string) [][2]string {
 	}
 	var out [][2]string
 	if it := obj.GetSymbol(goja.SymIterator); it == nil || goja.IsUndefined(it) {
+		if obj.ExportType() == proxyType || len(obj.Symbols()) > 0 {
+			return r.recordPairs(obj, what)
+		}
 		for _, key := range obj.Keys() {
 			out = append(out, [2]string{key, r.text(orUndefined(obj.Get(key))).String()})
 		}

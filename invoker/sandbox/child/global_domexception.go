@@ -61,6 +61,7 @@ func (r *realm) domException() built {
 		}
 		return e
 	}).(*goja.Object)
+	r.onlyNew(b.ctor, name)
 	b.proto = b.ctor.Get("prototype").(*goja.Object)
 	r.readOnly(b.ctor, "name", r.vm.ToValue(name))
 	must(b.ctor.DefineDataProperty("prototype", b.proto, goja.FLAG_FALSE, goja.FLAG_FALSE, goja.FLAG_FALSE))

@@ -102,7 +102,7 @@ function whole(i, C) {
 		if (p.writable || p.enumerable || p.configurable === fixed) return k + " is not as that of a class";
 	}
 	const error = /Error$/.test(i.Name);
-	if (!error && i.Name !== "DOMException" && !throwsTypeError(() => C())) return "can be called";
+	if (!error && !throwsTypeError(() => C())) return "can be called";
 	if (i.Length === "-" && !throwsTypeError(() => new C())) return "can be constructed";
 	if (Number(i.Length) > 0 && !error && !throwsTypeError(() => new C())) return "can be constructed without arguments";
 	const parent = i.Parent ? at(i.Parent) : Function.prototype, proto = i.Parent ? at(i.Parent).prototype : error || i.Name === "DOMException" ? Error.prototype : Object.prototype;
