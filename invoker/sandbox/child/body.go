@@ -5,6 +5,7 @@ import (
 
 	"github.com/dop251/goja"
 
+	"github.com/codesous/sous/invoker/sandbox/child/dataurl"
 	"github.com/codesous/sous/invoker/sandbox/child/encoding"
 )
 
@@ -148,6 +149,9 @@ func bodyMembers[T bodied]() []member[T] {
 	web := func(name, maker string) member[T] {
 		return read(name, func(r *realm, this T, data []byte) goja.Value {
 			contentType, _ := this.headerList().get("content-type")
+			if maker == "blobOf" {
+				contentType, _ = dataurl.MediaType(contentType)
+			}
 			return r.callBuiltin("internal/web", maker, r.newBytes(bytes.Clone(data)), r.vm.ToValue(contentType))
 		})
 	}

@@ -2,6 +2,8 @@ package child
 
 import (
 	"reflect"
+	"slices"
+	"strings"
 
 	"github.com/dop251/goja"
 )
@@ -237,7 +239,12 @@ func (r *realm) recordPairs(obj *goja.Object, what string) [][2]string {
 	bytes := r.vm.ToValue(what == "Headers")
 	r.vm.ForOf(r.callBuiltin("internal/webidl", "record", obj, bytes), func(pair goja.Value) bool {
 		o := pair.(*goja.Object)
-		out = append(out, [2]string{o.Get("0").String(), o.Get("1").String()})
+		name, value := o.Get("0").String(), o.Get("1").String()
+		if i := slices.IndexFunc(out, func(p [2]string) bool { return p[0] == name }); i >= 0 {
+			out[i][1] = value // two keys are the same text
+		} else {
+			out = append(out, [2]string{name, value})
+		}
 		return true
 	})
 	return out
@@ -258,7 +265,11 @@ func (r *realm) pairs(v goja.Value, what string) [][2]string {
 		if obj.ExportType() == proxyType || len(obj.Symbols()) > 0 {
 			return r.recordPairs(obj, what)
 		}
-		for _, key := range obj.Keys() {
+		keys := obj.Keys()
+		if slices.ContainsFunc(keys, func(key string) bool { return strings.ContainsRune(key, '\ufffd') }) {
+			return r.recordPairs(obj, what) // perhaps for a lone surrogate, which such a key does not find
+		}
+		for _, key := range keys {
 			out = append(out, [2]string{key, r.text(orUndefined(obj.Get(key))).String()})
 		}
 		return out

@@ -1,4 +1,5 @@
-// Package dataurl reads data: URLs (https://fetch.spec.whatwg.org/#data-url-processor).
+// Package dataurl reads data: URLs (https://fetch.spec.whatwg.org/#data-url-processor), and the
+// media types in them.
 package dataurl
 
 import (
@@ -28,7 +29,7 @@ func Parse(href string) (data []byte, mediaType string, ok bool) {
 	if strings.HasPrefix(given, ";") {
 		given = "text/plain" + given
 	}
-	mediaType, ok = normal(given)
+	mediaType, ok = MediaType(given)
 	if !ok {
 		mediaType = "text/plain;charset=US-ASCII"
 	}
@@ -78,9 +79,10 @@ func DecodeBase64(text string) ([]byte, bool) {
 	return data, err == nil
 }
 
-// normal parses and serializes a media type (https://mimesniff.spec.whatwg.org/#parsing-a-mime-type):
-// the type and the names of parameters in lower case, the first of parameters of one name.
-func normal(text string) (string, bool) {
+// MediaType parses and serializes a media type (https://mimesniff.spec.whatwg.org/#parsing-a-mime-type):
+// the type and the names of parameters in lower case, the first of parameters of one name. It reports
+// false if the text is none.
+func MediaType(text string) (string, bool) {
 	essence, rest, more := strings.Cut(strings.Trim(text, httpSpace), ";")
 	kind, subtype, ok := strings.Cut(strings.TrimRight(essence, httpSpace), "/")
 	if !ok || !isToken(kind) || !isToken(subtype) {

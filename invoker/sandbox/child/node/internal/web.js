@@ -153,12 +153,12 @@ function bodyOf(value) {
     return undefined;
   }
   const boundary = "----sous" + crypto.randomUUID().replace(/-/g, "");
-  const quoted = (s) => s.replace(/\r\n|\r|\n/g, "%0D%0A").replace(/"/g, "%22");
+  const quoted = (s) => s.replace(/\r/g, "%0D").replace(/\n/g, "%0A").replace(/"/g, "%22"), lines = (s) => s.replace(/\r\n|\r|\n/g, "\r\n");
   const parts = [];
   for (const [name, v] of value) {
-    let head = `--${boundary}\r\nContent-Disposition: form-data; name="${quoted(name)}"`;
+    let head = `--${boundary}\r\nContent-Disposition: form-data; name="${quoted(lines(name))}"`;
     if (v instanceof Blob) head += `; filename="${quoted(v.name)}"\r\nContent-Type: ${v.type || "application/octet-stream"}`;
-    parts.push(Buffer.from(head + "\r\n\r\n"), v instanceof Blob ? bytesOf(v) : Buffer.from(v.replace(/\r\n|\r|\n/g, "\r\n")), Buffer.from("\r\n"));
+    parts.push(Buffer.from(head + "\r\n\r\n"), v instanceof Blob ? bytesOf(v) : Buffer.from(lines(v)), Buffer.from("\r\n"));
   }
   parts.push(Buffer.from(`--${boundary}--\r\n`));
   return { bytes: Buffer.concat(parts), type: `multipart/form-data; boundary=${boundary}` };

@@ -32,4 +32,7 @@ export default async function () {
   const emoji = new FormData(); emoji.append("e😀", "v😀"); check("Web IDL §3.2.12: pairs of surrogates stay", [[...emoji], emoji.get("e😀"), (await new Response(emoji).formData()).get("e😀")], [[["e😀", "v😀"]], "v😀", "v😀"]);
   const dated = new FormData(); dated.set("f", new File(["a"], "a.txt", { lastModified: 123, type: "x/y" }), "b.txt"); check("XHR §4 create an entry, step 4: another name keeps the rest", [dated.get("f").name, dated.get("f").lastModified, dated.get("f").type], ["b.txt", 123, "x/y"]);
   check("URL §5.1 the urlencoded parser: decoded without BOM", [...await new Response("\ufefftest=\ufeff", { headers: { "content-type": "application/x-www-form-urlencoded" } }).formData()], [["\ufefftest", "\ufeff"]]);
+  const breaks = new FormData(); breaks.append("a\nb\rc", "d\ne"); breaks.append("f", new Blob(["g\nh"]), "i\nj\rk\r\nl\"m"); const sent = await new Response(breaks).text(), received = await new Response(breaks).formData();
+  check("HTML §4.10.22.7 multipart/form-data, steps 1 and 2: names and values have CRLF, the names and contents of files stay", [/ name="([^"]*)"\r\n\r\n([^-]*)\r\n--/.exec(sent).slice(1), /filename="([^"]*)"/.exec(sent)[1]], [["a%0D%0Ab%0D%0Ac", "d\r\ne"], "i%0Aj%0Dk%0D%0Al%22m"]);
+  check("HTML §4.10.22.7 multipart/form-data, read back", [[...received.keys()], received.get("f").name, await received.get("f").text()], [["a\r\nb\r\nc", "f"], "i\nj\rk\r\nl\"m", "g\nh"]);
 }
