@@ -28,7 +28,7 @@ var forbidden = []struct {
 }{
 	{"storage", "storage/embedded", []string{"storage/storagetest"}, "the store is told how to dial; only the process knows the embedded server"},
 	{"invoker/sandbox", "storage", nil, "a sandbox runs tenants' code and has no access to a store"},
-	{"invoker/sandbox/child", "invoker/sandbox", []string{"invoker/sandbox/wire", "invoker/sandbox/nursery", "invoker/sandbox/child/encoding", "invoker/sandbox/child/inflate", "invoker/sandbox/child/intl", "invoker/sandbox/child/node", "invoker/sandbox/child/regex", "invoker/sandbox/child/urlpattern", "invoker/sandbox/child/wasm", "invoker/sandbox/child/webcrypto"}, "the child shares only the protocol with its parent"},
+	{"invoker/sandbox/child", "invoker/sandbox", []string{"invoker/sandbox/wire", "invoker/sandbox/nursery", "invoker/sandbox/child/dataurl", "invoker/sandbox/child/encoding", "invoker/sandbox/child/inflate", "invoker/sandbox/child/intl", "invoker/sandbox/child/node", "invoker/sandbox/child/regex", "invoker/sandbox/child/urlpattern", "invoker/sandbox/child/wasm", "invoker/sandbox/child/webcrypto"}, "the child shares only the protocol with its parent"},
 	{"invoker/sandbox", "invoker/hostcall", nil, "host calls run in the parent"},
 	{"invoker/hostcall", "invoker/vault", nil, "host calls receive the secrets of one run, not the vault"},
 	{"controlplane/rest", "controlplane/docsite", nil, "the kernel does not know its endpoints"},

@@ -29,6 +29,10 @@ func additionTable() []addition {
 		{"weak.js", []string{"WeakRef", "FinalizationRegistry"}},
 		{"weakkeys.js", []string{"WeakMap", "WeakSet"}},
 		{"accessors.js", []string{"etter__"}},
+		{"annexb.js", []string{
+			"toGMTString", "getYear", "setYear", ".anchor(", ".big(", ".blink(", ".bold(", ".fixed(", ".fontcolor(", ".fontsize(",
+			".italics(", ".link(", ".small(", ".strike(", ".sub(", ".sup(", "String.prototype", "Date.prototype",
+		}},
 		{"typedarrays.js", []string{"8Array.from", "TypedArray", "Int8Array", "Clamped", "16Array", "32Array", "64Array"}},
 		{"buffers.js", []string{"WebAssembly", "transfer", "postMessage", `"bytes"`, `"byob"`, "detached", "maxByteLength", "resizable", "prototype.resize"}},
 		{"resizable.js", []string{"maxByteLength", "resizable", "prototype.resize"}},

@@ -5,6 +5,7 @@ import (
 
 	"github.com/dop251/goja"
 
+	"github.com/codesous/sous/invoker/sandbox/child/dataurl"
 	"github.com/codesous/sous/invoker/sandbox/child/encoding"
 )
 
@@ -17,6 +18,7 @@ type body struct {
 	null    bool // there is none, not even an empty one
 	used    bool
 	flowing bool         // the content is that of stream, and data is empty
+	aborted goja.Value   // why the exchange that data came from was aborted; nil if it was not
 	stream  *goja.Object // what the member body shows; nil until it was read
 }
 
@@ -70,6 +72,7 @@ func (b *body) isUsed(r *realm) bool {
 func (b *body) take(r *realm) *body {
 	b.usable(r)
 	b.used = !b.null
+	b.lock(r)
 	if b.flowing {
 		return &body{flowing: true, stream: b.stream}
 	}
@@ -103,6 +106,11 @@ func (b *body) read(r *realm, limit int, tooLong func() goja.Value, convert func
 	d := r.newDeferred()
 	if !b.flowing {
 		b.used = !b.null
+		b.lock(r)
+		if b.aborted != nil && !b.null {
+			must(d.reject(b.aborted))
+			return d
+		}
 		must(d.settle(r, func() goja.Value { return convert(b.data) }))
 		return d
 	}
@@ -141,6 +149,9 @@ func bodyMembers[T bodied]() []member[T] {
 	web := func(name, maker string) member[T] {
 		return read(name, func(r *realm, this T, data []byte) goja.Value {
 			contentType, _ := this.headerList().get("content-type")
+			if maker == "blobOf" {
+				contentType, _ = dataurl.MediaType(contentType)
+			}
 			return r.callBuiltin("internal/web", maker, r.newBytes(bytes.Clone(data)), r.vm.ToValue(contentType))
 		})
 	}
@@ -178,11 +189,25 @@ func (b *body) streamed(r *realm) goja.Value {
 			if b.used {
 				panic(r.vm.NewTypeError("Body is unusable: it has already been read"))
 			}
+			if b.aborted != nil {
+				panic(b.aborted)
+			}
 			b.used = true
 			return r.newBytes(bytes.Clone(b.data))
 		})).(*goja.Object)
+		if b.used {
+			b.lock(r)
+		}
 	}
 	return b.stream
+}
+
+// lock acquires a reader of the stream of a whole body that was used, and keeps it, as the
+// specification's steps do to read it: scripts see that the stream is locked.
+func (b *body) lock(r *realm) {
+	if b.stream != nil && b.used && !b.flowing {
+		r.callBuiltin("internal/webstreams", "lock", b.stream)
+	}
 }
 
 // decodedText decodes UTF-8 as text() does: without its byte order mark, and with U+FFFD in

@@ -2,6 +2,8 @@ package child
 
 import (
 	"reflect"
+	"slices"
+	"strings"
 
 	"github.com/dop251/goja"
 )
@@ -58,11 +60,13 @@ type class[T any] struct {
 }
 
 // built is a class in one realm. Realms share no objects, so each has its own.
-type built struct{ ctor, proto *goja.Object }
+type built struct {
+	ctor, proto *goja.Object
+	iterate     goja.Value // the method that Symbol.iterator was at first, nil for none
+}
 
 // define makes the class's constructor and prototype, once in a realm. Members are
-// enumerable, as WebIDL has them; name and length are not. The constructor throws without new:
-// goja tells a call and a construction apart by two functions of its object only.
+// enumerable, as WebIDL has them; name and length are not.
 func (c *class[T]) define(r *realm) built {
 	if b, ok := r.classes[c.name]; ok {
 		return b
@@ -75,22 +79,22 @@ func (c *class[T]) define(r *realm) built {
 		r.attach(call.This, c.construct(r, call))
 		return nil
 	}).(*goja.Object)
-	field(implementation(ctor), "f").Set(reflect.ValueOf(func(goja.FunctionCall) goja.Value {
-		panic(r.vm.NewTypeError("Class constructor %s cannot be invoked without 'new'", c.name))
-	}))
-	b := built{ctor, ctor.Get("prototype").(*goja.Object)}
+	r.onlyNew(ctor, c.name)
+	b := built{ctor: ctor, proto: ctor.Get("prototype").(*goja.Object)}
 	if c.parent != nil {
 		parent := c.parent(r)
 		must(b.ctor.SetPrototype(parent))
 		must(b.proto.SetPrototype(parent.Get("prototype").(*goja.Object)))
 	}
-	r.hidden(ctor, "name", r.vm.ToValue(c.name))
-	r.hidden(ctor, "length", r.vm.ToValue(c.length))
+	r.readOnly(ctor, "name", r.vm.ToValue(c.name))
+	r.readOnly(ctor, "length", r.vm.ToValue(c.length))
+	must(ctor.DefineDataProperty("prototype", b.proto, goja.FLAG_FALSE, goja.FLAG_FALSE, goja.FLAG_FALSE))
 	for i := range c.members {
 		c.add(r, b.proto, &c.members[i])
 	}
 	if c.iterate != "" {
-		must(b.proto.DefineDataPropertySymbol(goja.SymIterator, b.proto.Get(c.iterate), goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_FALSE))
+		b.iterate = b.proto.Get(c.iterate)
+		must(b.proto.DefineDataPropertySymbol(goja.SymIterator, b.iterate, goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_FALSE))
 	}
 	must(b.proto.DefineDataPropertySymbol(goja.SymToStringTag, r.vm.ToValue(c.name), goja.FLAG_FALSE, goja.FLAG_TRUE, goja.FLAG_FALSE))
 	for _, s := range c.statics {
@@ -101,6 +105,14 @@ func (c *class[T]) define(r *realm) built {
 	}
 	r.classes[c.name] = b
 	return b
+}
+
+// onlyNew makes a constructor throw without new: goja tells a call and a construction apart by two
+// functions of its object only.
+func (r *realm) onlyNew(ctor *goja.Object, name string) {
+	field(implementation(ctor), "f").Set(reflect.ValueOf(func(goja.FunctionCall) goja.Value {
+		panic(r.vm.NewTypeError("Class constructor %s cannot be invoked without 'new'", name))
+	}))
 }
 
 // add defines one member on the prototype. Its function has the JavaScript name that
@@ -135,6 +147,13 @@ func (c *class[T]) add(r *realm, proto *goja.Object, m *member[T]) {
 	must(proto.DefineAccessorProperty(m.name, get, set, goja.FLAG_TRUE, goja.FLAG_TRUE))
 }
 
+// iterates reports whether an object of a class is iterated by the class's own method: neither the
+// object nor the prototype has another one.
+func (r *realm) iterates(v goja.Value, class string) bool {
+	obj, ok := v.(*goja.Object)
+	return ok && obj.GetSymbol(goja.SymIterator) == r.classes[class].iterate
+}
+
 // global is the class's row in the table of globals.
 func (c *class[T]) global() row {
 	return row{c.name, func(r *realm) goja.Value { return c.define(r).ctor }}
@@ -156,6 +175,11 @@ func (r *realm) attach(obj *goja.Object, state any) {
 // hidden defines a property that is not enumerated.
 func (r *realm) hidden(obj *goja.Object, name string, v goja.Value) {
 	must(obj.DefineDataProperty(name, v, goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_FALSE))
+}
+
+// readOnly defines a property as those of functions are: neither enumerated nor assigned to.
+func (r *realm) readOnly(obj *goja.Object, name string, v goja.Value) {
+	must(obj.DefineDataProperty(name, v, goja.FLAG_FALSE, goja.FLAG_TRUE, goja.FLAG_FALSE))
 }
 
 // Types that goja exports objects as.
@@ -208,6 +232,24 @@ func (r *realm) iterator(values []any) goja.Value {
 	return v
 }
 
+// recordPairs reads the members of an object with traps or with symbols, in the steps of the
+// conversion to a record (https://webidl.spec.whatwg.org/#js-record).
+func (r *realm) recordPairs(obj *goja.Object, what string) [][2]string {
+	var out [][2]string
+	bytes := r.vm.ToValue(what == "Headers")
+	r.vm.ForOf(r.callBuiltin("internal/webidl", "record", obj, bytes), func(pair goja.Value) bool {
+		o := pair.(*goja.Object)
+		name, value := o.Get("0").String(), o.Get("1").String()
+		if i := slices.IndexFunc(out, func(p [2]string) bool { return p[0] == name }); i >= 0 {
+			out[i][1] = value // two keys are the same text
+		} else {
+			out = append(out, [2]string{name, value})
+		}
+		return true
+	})
+	return out
+}
+
 // pairs reads name and value pairs of an iterable of pairs or of an object's
 // members, as the constructors of Headers and URLSearchParams take them.
 //
@@ -220,7 +262,14 @@ func (r *realm) pairs(v goja.Value, what string) [][2]string {
 	}
 	var out [][2]string
 	if it := obj.GetSymbol(goja.SymIterator); it == nil || goja.IsUndefined(it) {
-		for _, key := range obj.Keys() {
+		if obj.ExportType() == proxyType || len(obj.Symbols()) > 0 {
+			return r.recordPairs(obj, what)
+		}
+		keys := obj.Keys()
+		if slices.ContainsFunc(keys, func(key string) bool { return strings.ContainsRune(key, '\ufffd') }) {
+			return r.recordPairs(obj, what) // perhaps for a lone surrogate, which such a key does not find
+		}
+		for _, key := range keys {
 			out = append(out, [2]string{key, r.text(orUndefined(obj.Get(key))).String()})
 		}
 		return out

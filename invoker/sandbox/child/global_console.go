@@ -63,14 +63,18 @@ func (r *realm) log(level uint8, isJSON bool, text []byte) {
 //	console.log({b: 2})                        the JSON {"b":2}
 //	console.log({b: 2}, 3)                     a text, "{ b: 2 } 3"
 func console(r *realm) goja.Value {
-	return r.newNamespace(append([]row{
+	o := r.newNamespace(append([]row{
 		{"log", consoleMethod("log", levelInfo)},
 		{"info", consoleMethod("info", levelInfo)},
 		{"debug", consoleMethod("debug", levelDebug)},
 		{"warn", consoleMethod("warn", levelWarn)},
 		{"error", consoleMethod("error", levelError)},
 		{"trace", function("trace", 0, consoleTrace)},
-	}, consoleRows()...))
+	}, consoleRows()...)).(*goja.Object)
+	proto := r.vm.NewObject() // the object has no symbols of its own
+	must(proto.DefineDataPropertySymbol(goja.SymToStringTag, r.vm.ToValue("console"), goja.FLAG_FALSE, goja.FLAG_TRUE, goja.FLAG_FALSE))
+	must(o.SetPrototype(proto))
+	return o
 }
 
 // consoleMethod makes the method of a level.

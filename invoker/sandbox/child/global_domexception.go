@@ -61,8 +61,10 @@ func (r *realm) domException() built {
 		}
 		return e
 	}).(*goja.Object)
+	r.onlyNew(b.ctor, name)
 	b.proto = b.ctor.Get("prototype").(*goja.Object)
-	r.hidden(b.ctor, "name", r.vm.ToValue(name))
+	r.readOnly(b.ctor, "name", r.vm.ToValue(name))
+	must(b.ctor.DefineDataProperty("prototype", b.proto, goja.FLAG_FALSE, goja.FLAG_FALSE, goja.FLAG_FALSE))
 	must(b.proto.SetPrototype(r.newNamedError("Error", "").Prototype()))
 	members := &class[*domError]{name: name, members: []member[*domError]{
 		{name: "name", get: func(r *realm, e *domError) goja.Value { return r.vm.ToValue(e.name) }},

@@ -2,18 +2,21 @@ package child
 
 import (
 	"cmp"
+	"net/http"
+	"strings"
 
 	"github.com/dop251/goja"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/invoker/sandbox/child/dataurl"
 	"github.com/codesous/sous/invoker/sandbox/wire"
 	"github.com/codesous/sous/invoker/sandbox/wire/network"
 )
 
 // fetch asks the host for an exchange (https://fetch.spec.whatwg.org/#fetch-method). The
 // host answers with the head of the response and what of its body arrives at once; it decides
-// on capabilities, redirects and addresses (hostcall/fetch.go). A failure of the exchange rejects with an error that
-// has a code, not with a TypeError:
+// on capabilities, redirects and addresses (hostcall/fetch.go). A failure of the exchange rejects
+// with a TypeError that has a code:
 //
 //	const r = await fetch("https://api.example.com/v1/items", {method: "POST", body: "{}"});
 //	if (!r.ok) throw new Error("status " + r.status);
@@ -27,6 +30,13 @@ func fetch(r *realm, call goja.FunctionCall) goja.Value {
 		signal := cmp.Or(q.signal, q.follows)
 		if signal != nil && signal.aborted {
 			panic(signal.reason)
+		}
+		switch scheme, _, _ := strings.Cut(q.url, ":"); scheme {
+		case "http", "https":
+		case "data":
+			return r.fetchData(q)
+		default:
+			panic(r.vm.NewTypeError("fetch: the scheme %q is not supported; use http, https or data", scheme))
 		}
 		head := network.FetchRequest{URL: q.url, Method: q.method, Headers: q.headers.list, Redirect: q.redirect}
 		if head.Headers == nil {
@@ -61,6 +71,7 @@ func (r *realm) exchange(head network.FetchRequest, body []byte, signal *abortSi
 	d, id := r.call(network.Fetch.Name, head, body, func(head, blob []byte) goja.Value {
 		return r.fetched(head, blob, signal)
 	})
+	r.failsAs(id, "TypeError")
 	if signal != nil {
 		signal.then = append(signal.then, func(reason goja.Value) {
 			if r.abandon(id, r.closeLate) {
@@ -113,4 +124,22 @@ func (r *realm) incomingBody(h network.Handle, first []byte, g *gunzip, signal *
 		})
 	}
 	return stream
+}
+
+// fetchData answers a request for a data: URL, which needs no host and no capability (Fetch: scheme
+// fetch). It rejects with a TypeError if the URL has no content.
+func (r *realm) fetchData(q *request) *deferred {
+	data, mediaType, ok := dataurl.Parse(q.url)
+	if !ok {
+		panic(r.vm.NewTypeError("fetch: the data: URL has no content"))
+	}
+	if q.method == "HEAD" {
+		data = nil
+	}
+	d := r.newDeferred()
+	must(d.resolve(responseClass().instance(r, &response{
+		body: &body{data: data}, headers: &headers{list: [][2]string{{"content-type", mediaType}}, fixed: true},
+		status: http.StatusOK, statusText: "OK", url: q.url, kind: "basic",
+	})))
+	return d
 }

@@ -84,7 +84,7 @@ func (r *realm) newHeaders(init goja.Value) *headers {
 	if init == nil || goja.IsUndefined(init) {
 		return h
 	}
-	if other, ok := stateOf[*headers](init); ok {
+	if other, ok := stateOf[*headers](init); ok && r.iterates(init, headersClass().name) {
 		h.list = slices.Clone(other.list)
 		return h
 	}

@@ -95,7 +95,7 @@ func (r *realm) paramsOf(init goja.Value) [][2]string {
 	if init == nil || goja.IsUndefined(init) {
 		return nil
 	}
-	if other, ok := stateOf[*params](init); ok {
+	if other, ok := stateOf[*params](init); ok && r.iterates(init, paramsClass().name) {
 		return slices.Clone(other.list)
 	}
 	if _, ok := init.(*goja.Object); ok {

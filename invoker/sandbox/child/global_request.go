@@ -127,6 +127,7 @@ func (r *realm) newRequest(input, init goja.Value) *request {
 	if before == q.body {
 		q.body = before.take(r)
 	}
+	q.options.check(r, q.method)
 	if !q.body.null && (q.method == "GET" || q.method == "HEAD") {
 		panic(r.vm.NewTypeError("Request with GET/HEAD method cannot have body"))
 	}
@@ -155,15 +156,12 @@ func given(options *goja.Object, name string) goja.Value {
 	return v
 }
 
-// requestURL takes an absolute http or https URL without credentials, and returns it in its
-// normal form. There is no base URL: a relative one is a TypeError.
+// requestURL takes an absolute URL without credentials, and returns it in its normal form. There
+// is no base URL: a relative one is a TypeError.
 func (r *realm) requestURL(input goja.Value) string {
 	u, err := r.parseURL(input, nil)
 	if err != nil {
 		panic(r.vm.NewTypeError("Failed to parse URL from %s", input.String()))
-	}
-	if s := u.Scheme(); s != "http" && s != "https" {
-		panic(r.vm.NewTypeError("fetch: the scheme %q is not supported; use http or https", s))
 	}
 	if u.Username() != "" || u.Password() != "" {
 		panic(r.vm.NewTypeError("fetch: a URL with credentials is refused; use the authorization header"))

@@ -151,6 +151,9 @@ func (r *realm) fetched(head, blob []byte, signal *abortSignal) goja.Value {
 		blob, whole = g.ahead()
 	}
 	content := &body{data: blob, null: whole && bodiless(reply.Status)}
+	if whole && signal != nil {
+		signal.then = append(signal.then, func(reason goja.Value) { content.aborted = reason })
+	}
 	if !whole {
 		content = &body{flowing: true, stream: r.incomingBody(network.Handle{ID: reply.Body}, blob, g, signal)}
 	}

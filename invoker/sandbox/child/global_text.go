@@ -3,11 +3,12 @@ package child
 import (
 	"encoding/base64"
 	"reflect"
-	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/dop251/goja"
+
+	"github.com/codesous/sous/invoker/sandbox/child/dataurl"
 )
 
 // textEncoder is a TextEncoder (https://encoding.spec.whatwg.org/#interface-textencoder).
@@ -121,17 +122,8 @@ func btoa(r *realm, call goja.FunctionCall) goja.Value {
 // White space is ignored, and so is a missing padding. The result has one character for
 // each byte.
 func atob(r *realm, call goja.FunctionCall) goja.Value {
-	text := strings.Map(func(c rune) rune {
-		if strings.ContainsRune("\t\n\f\r ", c) {
-			return -1
-		}
-		return c
-	}, r.text(call.Argument(0)).String())
-	if len(text)%4 == 0 {
-		text = strings.TrimSuffix(strings.TrimSuffix(text, "="), "=")
-	}
-	raw, err := base64.RawStdEncoding.DecodeString(text)
-	if err != nil {
+	raw, ok := dataurl.DecodeBase64(r.text(call.Argument(0)).String())
+	if !ok {
 		panic(r.newDOMException("InvalidCharacterError", "atob: the text is not base64"))
 	}
 	chars := make([]uint16, len(raw))

@@ -52,6 +52,10 @@ func streamClasses(r *realm) goja.Value {
 // viewRows are the natives of internal/views.
 func viewRows() []row {
 	return []row{
+		{"usv", function("usv", 1, func(r *realm, call goja.FunctionCall) goja.Value {
+			return r.vm.ToValue(r.text(call.Argument(0)).String())
+		})},
+		{"clone", function("clone", 1, structuredClone)},
 		{"detached", function("detached", 1, bufferDetached)},
 		{"transfer", function("transfer", 2, bufferTransfer)},
 		{"isBuffer", function("isBuffer", 1, func(r *realm, call goja.FunctionCall) goja.Value {

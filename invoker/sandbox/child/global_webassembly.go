@@ -25,7 +25,7 @@ func webAssembly(r *realm) goja.Value {
 		must(o.DefineDataProperty(f.name, function(f.name, f.length, f.call)(r), goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_TRUE))
 	}
 	named := func(name string, b built) {
-		r.hidden(b.ctor, "name", r.vm.ToValue(name))
+		r.readOnly(b.ctor, "name", r.vm.ToValue(name))
 		r.hidden(o, name, b.ctor)
 	}
 	named("Module", moduleClass().define(r))
@@ -108,22 +108,38 @@ func wasmCompile(r *realm, call goja.FunctionCall) goja.Value {
 }
 
 // wasmInstantiate is instantiate(bytes, imports), which resolves with the module and the
-// instance, and instantiate(module, imports), which resolves with the instance.
+// instance, and instantiate(module, imports), which resolves with the instance. The imports of a
+// module are read at once, those of bytes when these are compiled.
 func wasmInstantiate(r *realm, call goja.FunctionCall) goja.Value {
-	return r.soon(func() goja.Value {
+	return r.promised(func() *deferred {
 		object := r.importObject(call.Argument(1))
 		if m, ok := stateOf[*wasmModule](call.Argument(0)); ok {
-			return instanceClass().instance(r, r.wasm.instantiate(m, object))
+			imports := r.wasm.read(m, object)
+			return r.later(func() goja.Value { return instanceClass().instance(r, r.wasm.instantiate(m, imports)) })
 		}
-		return r.wasmSource(r.wasm.compiled(r.wasmBytes(call.Argument(0))), object)
+		binary := r.wasmBytes(call.Argument(0))
+		return r.later(func() goja.Value { return r.wasmSource(r.wasm.compiled(binary), object) })
 	})
+}
+
+// later returns a promise that is settled in a microtask with what produce returns or throws:
+// of the steps that the specification runs in parallel, the script sees the order.
+func (r *realm) later(produce func() goja.Value) *deferred {
+	turn, result := r.newDeferred(), r.newDeferred()
+	must(turn.resolve(goja.Undefined()))
+	_, err := r.wasm.classes.then(turn.value(r), r.newFunction("", 0, func(goja.FunctionCall) goja.Value {
+		must(result.settle(r, produce))
+		return goja.Undefined()
+	}))
+	must(err)
+	return result
 }
 
 // wasmSource makes a WebAssemblyInstantiatedSource, an object of a module and its instance.
 func (r *realm) wasmSource(m *wasmModule, object goja.Value) goja.Value {
 	out := r.vm.NewObject()
 	r.member(out, "module", moduleClass().instance(r, m))
-	r.member(out, "instance", instanceClass().instance(r, r.wasm.instantiate(m, object)))
+	r.member(out, "instance", instanceClass().instance(r, r.wasm.instantiate(m, r.wasm.read(m, object))))
 	return out
 }
 
@@ -176,9 +192,9 @@ func moduleClass() *class[*wasmModule] {
 				if len(call.Arguments) < 2 {
 					panic(r.vm.NewTypeError("WebAssembly.Module.customSections: a name is required"))
 				}
-				name := call.Argument(1).String()
+				name := r.text(call.Argument(1)) // not a USVString: a lone surrogate is in no name
 				for _, c := range m.Customs {
-					if c.Name == name {
+					if r.vm.ToValue(c.Name).StrictEquals(name) {
 						out = append(out, r.vm.NewArrayBuffer(bytes.Clone(c.Data)))
 					}
 				}
@@ -196,7 +212,7 @@ func instanceClass() *class[*wasmInstance] {
 			if !ok {
 				panic(r.vm.NewTypeError("WebAssembly.Instance: a WebAssembly.Module is required"))
 			}
-			return r.wasm.instantiate(m, r.importObject(call.Argument(1)))
+			return r.wasm.instantiate(m, r.wasm.read(m, r.importObject(call.Argument(1))))
 		},
 		members: []member[*wasmInstance]{
 			{name: "exports", get: func(_ *realm, i *wasmInstance) goja.Value { return i.exports }},

@@ -15,8 +15,18 @@ func (r *realm) descriptor(v goja.Value, class string) *goja.Object {
 	return o
 }
 
-// limits reads initial and maximum. most is the largest of either that is a valid type.
+// limits reads address, initial and maximum. most is the largest of the numbers that is a valid
+// type. Memories and tables have addresses of 32 bits only.
 func (r *realm) limits(o *goja.Object, class string, most uint64) wasm.Limits {
+	if address := orUndefined(o.Get("address")); !goja.IsUndefined(address) {
+		switch r.text(address).String() {
+		case "i32":
+		case "i64":
+			panic(r.vm.NewTypeError("WebAssembly.%s: addresses of 64 bits are not supported", class))
+		default:
+			panic(r.vm.NewTypeError(`WebAssembly.%s: address must be "i32"`, class))
+		}
+	}
 	var l wasm.Limits
 	initial := orUndefined(o.Get("initial"))
 	if goja.IsUndefined(initial) {
@@ -95,12 +105,14 @@ func tableClass() *class[*wasmTable] {
 				r.wasm.elements += uint64(delta)
 				return r.vm.ToValue(before)
 			}},
-			{name: "get", length: 1, call: func(_ *realm, t *wasmTable, call goja.FunctionCall) goja.Value {
-				return t.engine.fromWasm(t.do("get", t.at(call.Argument(0)))[0], t.extern.kind.Value)
+			{name: "get", length: 1, call: func(r *realm, t *wasmTable, call goja.FunctionCall) goja.Value {
+				i := r.unsigned32(call.Argument(0), "index")
+				return t.engine.fromWasm(t.do("get", t.at(i))[0], t.extern.kind.Value)
 			}},
-			{name: "set", length: 1, call: func(_ *realm, t *wasmTable, call goja.FunctionCall) goja.Value {
+			{name: "set", length: 1, call: func(r *realm, t *wasmTable, call goja.FunctionCall) goja.Value {
+				i := r.unsigned32(call.Argument(0), "index")
 				value := t.element(call, 1)
-				t.do("set", t.at(call.Argument(0)), value)
+				t.do("set", t.at(i), value)
 				return goja.Undefined()
 			}},
 			{name: "length", get: func(r *realm, t *wasmTable) goja.Value { return r.vm.ToValue(t.size()) }},

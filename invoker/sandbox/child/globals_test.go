@@ -12,7 +12,7 @@ import (
 	"github.com/codesous/sous/invoker/sandbox/wire/network"
 )
 
-//go:embed testdata/*.js testdata/interfaces/*.js
+//go:embed testdata/*.js testdata/interfaces/*.js testdata/wasm/assembler.js
 var scripts embed.FS
 
 // prelude holds the functions of the test scripts: check collects failed checks.
@@ -39,14 +39,15 @@ func TestInterfaces(t *testing.T) {
 	runScripts(t, "testdata/interfaces")
 }
 
-// TestInterfacesHaveScripts compares the list of ECMA-429 with the scripts. WebAssembly has
-// testdata/wasm.js, and some globals have the script of another name.
+// TestInterfacesHaveScripts compares the list of ECMA-429 with the scripts. Some have a script of
+// another name.
 func TestInterfacesHaveScripts(t *testing.T) {
 	t.Parallel()
 	elsewhere := map[string]string{
 		"globalThis": "self", "onerror": "self", "onunhandledrejection": "self", "onrejectionhandled": "self",
 		"clearTimeout": "setTimeout", "clearInterval": "setInterval", "crypto": "Crypto", "performance": "Performance",
-		"navigator.userAgent": "navigator",
+		"navigator.userAgent": "navigator", "WebAssembly.Exception": "WebAssembly.Tag", "WebAssembly.JSTag": "WebAssembly.Tag",
+		"WebAssembly.CompileError": "WebAssembly.errors", "WebAssembly.LinkError": "WebAssembly.errors", "WebAssembly.RuntimeError": "WebAssembly.errors",
 	}
 	interfaces, globals := readWebAPIs(t)
 	for _, i := range interfaces {
@@ -56,9 +57,6 @@ func TestInterfacesHaveScripts(t *testing.T) {
 		name := g.Name
 		if other, ok := elsewhere[name]; ok {
 			name = other
-		}
-		if strings.HasPrefix(name, "WebAssembly.") {
-			continue
 		}
 		if _, err := scripts.ReadFile("testdata/interfaces/" + name + ".js"); err != nil {
 			t.Errorf("script of %s: got %v, want testdata/interfaces/%s.js", g.Name, err, name)
@@ -87,13 +85,17 @@ func runScript(t *testing.T, name string) {
 	if err != nil {
 		t.Fatalf("scripts.ReadFile: %v", err)
 	}
+	assembler, err := scripts.ReadFile("testdata/wasm/assembler.js")
+	if err != nil {
+		t.Fatalf("scripts.ReadFile: %v", err)
+	}
 	p := inProcess(t)
 	p.env = map[string]string{"REGION": "eu", "__proto__": "x"}
 	p.host = answer
 	p.load(map[string]string{
 		"function.js": `import run from "./case.js"; import { failures } from "./check.js";
 			export default async () => { await run(); return failures }`,
-		"case.js": string(source), "check.js": prelude,
+		"case.js": string(source), "check.js": prelude, "assembler.js": string(assembler),
 	})
 	var failures []string
 	if err := json.Unmarshal([]byte(p.value("null")), &failures); err != nil {

@@ -14,6 +14,14 @@ import (
 type pendingCall struct {
 	promise *deferred
 	answer  func(head, blob []byte) goja.Value
+	class   string // of the error that a failure rejects with
+}
+
+// failsAs sets the class of the error that the failure of a call rejects with.
+func (r *realm) failsAs(id uint32, class string) {
+	if id != 0 {
+		r.act.loop.calls[id].class = class
+	}
 }
 
 // send makes a host call of its declaration. answer makes the promise's value of the
@@ -69,7 +77,7 @@ func (r *realm) call(name string, head any, blob []byte, answer func(head, blob 
 	if r.act.loop.calls == nil {
 		r.act.loop.calls = make(map[uint32]*pendingCall)
 	}
-	r.act.loop.calls[id] = &pendingCall{promise: d, answer: answer}
+	r.act.loop.calls[id] = &pendingCall{promise: d, answer: answer, class: "Error"}
 	return d, id
 }
 
@@ -163,7 +171,7 @@ func (a *activation) replied(f frame) error {
 			if err := json.Unmarshal(reply.Head, &e); err != nil {
 				e = wire.HostError{Code: string(api.CodeInternal), Message: "the host's answer cannot be read"}
 			}
-			panic(a.realm.hostError(&e))
+			panic(a.realm.hostError(pending.class, &e))
 		}
 		return pending.answer(reply.Head, reply.Blob)
 	})
@@ -171,8 +179,8 @@ func (a *activation) replied(f frame) error {
 
 // hostError makes a script's Error of the host's: message, code, and the further members
 // that it has. A member that is named message or code is not among them.
-func (r *realm) hostError(e *wire.HostError) *goja.Object {
-	made := r.newError(api.Code(e.Code), e.Message)
+func (r *realm) hostError(class string, e *wire.HostError) *goja.Object {
+	made := r.newErrorOf(class, api.Code(e.Code), e.Message)
 	if len(e.Members) == 0 {
 		return made
 	}
@@ -191,7 +199,12 @@ func (r *realm) hostError(e *wire.HostError) *goja.Object {
 
 // newError makes a script's Error with a code.
 func (r *realm) newError(code api.Code, message string) *goja.Object {
-	e := r.newNamedError("Error", message)
+	return r.newErrorOf("Error", code, message)
+}
+
+// newErrorOf makes an error of one of the language's own classes, with a code.
+func (r *realm) newErrorOf(class string, code api.Code, message string) *goja.Object {
+	e := r.newNamedError(class, message)
 	must(e.DefineDataProperty("code", r.vm.ToValue(string(code)), goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_TRUE))
 	return e
 }

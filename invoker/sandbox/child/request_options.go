@@ -48,6 +48,9 @@ func (r *realm) readOptions(before *requestOptions, init *goja.Object) *requestO
 		if option.values != nil && !slices.Contains(option.values, text) {
 			panic(r.vm.NewTypeError("Request: %q is no value of the option %s", text, option.name))
 		}
+		if option.value == &o.referrer {
+			text = r.referrerOf(text)
+		}
 		*option.value = text
 	}
 	if v := given(init, "keepalive"); v != nil {
@@ -57,6 +60,33 @@ func (r *realm) readOptions(before *requestOptions, init *goja.Object) *requestO
 		return nil
 	}
 	return &o
+}
+
+// check throws a TypeError for options that exclude each other (Fetch: new Request(), steps 17 and
+// 24 to 32): a server has the same origin as no URL.
+func (o *requestOptions) check(r *realm, method string) {
+	if o == nil {
+		return
+	}
+	if o.cache == "only-if-cached" && o.mode != "same-origin" {
+		panic(r.vm.NewTypeError("Request: the cache only-if-cached needs the mode same-origin"))
+	}
+	if o.mode == "no-cors" && !slices.Contains([]string{"GET", "HEAD", "POST"}, method) {
+		panic(r.vm.NewTypeError("Request: the method %s is not allowed in the mode no-cors", method))
+	}
+}
+
+// referrerOf returns the referrer of an option: no-referrer as an empty text, else a URL. It
+// throws a TypeError for a text that is none.
+func (r *realm) referrerOf(text string) string {
+	if text == "" || text == "about:client" {
+		return text
+	}
+	u, err := r.parseURL(r.vm.ToValue(text), nil)
+	if err != nil {
+		panic(r.vm.NewTypeError("Request: the referrer %q is no URL", text))
+	}
+	return u.Href(false)
 }
 
 // optionMembers are the members of Request that show the options.

@@ -169,8 +169,8 @@ func (in *wasmImports) host(callee goja.Callable, t wasm.Type) wasmExtern {
 	return wasmExtern{name: name, kind: t}
 }
 
-// sources returns a module for each name that is imported from.
-func (in *wasmImports) sources() map[string]wazeroapi.Module {
+// sources returns a module for each name that is imported from. unnamed stands for an empty name.
+func (in *wasmImports) sources(unnamed string) map[string]wazeroapi.Module {
 	if in.hosts != nil {
 		compiled, err := in.hosts.Compile(in.engine.watch())
 		var hosts wazeroapi.Module
@@ -186,18 +186,21 @@ func (in *wasmImports) sources() map[string]wazeroapi.Module {
 	}
 	out := make(map[string]wazeroapi.Module, len(in.modules))
 	for _, name := range in.modules {
-		out[name] = in.engine.link(in.fields[name], in.externs[name])
+		linked := in.engine.link(in.fields[name], in.externs[name])
+		if name == "" {
+			name = unnamed
+		}
+		out[name] = linked
 	}
 	return out
 }
 
 // instantiate is "instantiate the core of a WebAssembly module" and "create an exports
 // object" of the JavaScript API.
-func (w *wasmEngine) instantiate(m *wasmModule, object goja.Value) *wasmInstance {
+func (w *wasmEngine) instantiate(m *wasmModule, in *wasmImports) *wasmInstance {
 	if stackUsed() > maxWasmStack {
 		panic(w.realm.errorOf("RangeError", "Maximum call stack size exceeded"))
 	}
-	in := w.read(m, object)
 	elements := uint64(0)
 	for _, t := range m.info.Entities[wasm.Table][m.info.Imported[wasm.Table]:] {
 		elements += t.Limits.Min
@@ -207,7 +210,8 @@ func (w *wasmEngine) instantiate(m *wasmModule, object goja.Value) *wasmInstance
 	for _, t := range m.info.Entities[wasm.Memory][m.info.Imported[wasm.Memory]:] {
 		w.roomFor(t.Limits.Min)
 	}
-	mod, err := w.start(m.compiled, memory, in.sources())
+	w.checkElements(m, in)
+	mod, err := w.start(m.compiled, memory, in.sources(m.info.Unnamed))
 	if err != nil {
 		w.raise(err)
 	}
@@ -229,6 +233,26 @@ func (w *wasmEngine) instantiate(m *wasmModule, object goja.Value) *wasmInstance
 	_, err = w.classes.freeze(goja.Undefined(), exports)
 	must(err)
 	return &wasmInstance{w, exports}
+}
+
+// checkElements throws a RuntimeError if an element segment is outside of its table: wazero would
+// leave it out. It looks at all segments before the instance is made, so those before it have no
+// effect on an imported table.
+func (w *wasmEngine) checkElements(m *wasmModule, in *wasmImports) {
+	for _, e := range m.info.Elements {
+		tables := m.info.Entities[wasm.Table]
+		if e.Table >= len(tables) {
+			continue
+		}
+		size := tables[e.Table].Limits.Min
+		if e.Table < m.info.Imported[wasm.Table] {
+			t, _ := stateOf[*wasmTable](in.objects[wasm.Table][e.Table])
+			size = uint64(t.size())
+		}
+		if uint64(e.Offset)+uint64(e.Count) > size {
+			w.throw(w.classes.runtime, "table index is out of bounds: %d elements at %d in a table of %d", e.Count, e.Offset, size)
+		}
+	}
 }
 
 // roomFor throws a RangeError if no memory of so many pages can be made.

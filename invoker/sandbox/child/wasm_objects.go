@@ -102,9 +102,8 @@ func (t *wasmTable) element(call goja.FunctionCall, i int) uint64 {
 	return t.engine.toWasm(call.Arguments[i], t.extern.kind.Value)
 }
 
-// at returns an index that is within the table.
-func (t *wasmTable) at(v goja.Value) uint64 {
-	i := t.engine.realm.unsigned32(v, "index")
+// at checks that an index is within the table.
+func (t *wasmTable) at(i uint32) uint64 {
 	if size := t.size(); i >= size {
 		panic(t.engine.realm.errorOf("RangeError", fmt.Sprintf("WebAssembly.Table: index %d is outside of a table of %d elements", i, size)))
 	}

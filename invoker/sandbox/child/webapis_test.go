@@ -97,8 +97,12 @@ function whole(i, C) {
 	if (!d || d.enumerable || !d.configurable || !d.writable) return "the property is not configurable, writable and hidden";
 	if (C.length !== (i.Length === "-" ? 0 : Number(i.Length))) return "the length is " + C.length;
 	if (C.name !== i.Name.split(".").at(-1)) return "the name is " + C.name;
+	for (const [k, fixed] of [["name", false], ["length", false], ["prototype", true]]) {
+		const p = Object.getOwnPropertyDescriptor(C, k);
+		if (p.writable || p.enumerable || p.configurable === fixed) return k + " is not as that of a class";
+	}
 	const error = /Error$/.test(i.Name);
-	if (!error && i.Name !== "DOMException" && !throwsTypeError(() => C())) return "can be called";
+	if (!error && !throwsTypeError(() => C())) return "can be called";
 	if (i.Length === "-" && !throwsTypeError(() => new C())) return "can be constructed";
 	if (Number(i.Length) > 0 && !error && !throwsTypeError(() => new C())) return "can be constructed without arguments";
 	const parent = i.Parent ? at(i.Parent) : Function.prototype, proto = i.Parent ? at(i.Parent).prototype : error || i.Name === "DOMException" ? Error.prototype : Object.prototype;

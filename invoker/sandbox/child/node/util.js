@@ -162,7 +162,7 @@ function getCallSites(count) {
 module.exports = {
   inspect, getCallSites, getCallSite: getCallSites, format, formatWithOptions, promisify, callbackify, inherits, deprecate, debuglog, debug: debuglog, types, styleText, stripVTControlCharacters, parseArgs, aborted,
   isDeepStrictEqual: (a, b, options) => require("internal/compare").deepEqual(a, b, true),
-  toUSVString: (text) => `${text}`.replace(/[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g, "\ufffd"),
+  toUSVString: (text) => require("internal/views").usv(text),
   getSystemErrorName: (n) => Object.keys(errnoOf()).find((k) => errnoOf()[k] === -n),
   getSystemErrorMap: () => new Map(Object.entries(errnoOf()).map(([k, n]) => [-n, [k, k]])),
   _extend: (target, source) => (source !== null && typeof source === "object" ? Object.assign(target, source) : target),

@@ -24,5 +24,8 @@ export default async function () {
   revoke();
   let revoked; try { proxy() } catch (e) { revoked = e instanceof TypeError }
   check("handlers", [before, live(), three, revoked, typeof Proxy, Proxy.length, "prototype" in Proxy, new Proxy({ a: 1 }, { get: (t, k) => k }).b], [1, 2, 3, true, "function", 2, false, "b"]);
+  const y2k = new Date(2000, 1, 3, 4); y2k.setYear(99);
+  check("Annex B: Date", [new Date(0).toGMTString(), Date.prototype.toGMTString === Date.prototype.toUTCString, y2k.getYear(), y2k.getFullYear(), y2k.getMonth(), y2k.setYear(NaN), new Date(NaN).setYear(1970)], ["Thu, 01 Jan 1970 00:00:00 GMT", true, 99, 1999, 1, null, 0]);
+  check("Annex B: String", ["a".bold(), "a".sub(), "x".anchor('"'), "t".link("u"), "a".fontsize(7), Object.keys(String.prototype)], ["<b>a</b>", "<sub>a</sub>", '<a name="&quot;">x</a>', '<a href="u">t</a>', '<font size="7">a</font>', []]);
   check("self", [self === globalThis, self.self === self], [true, true]);
 }

@@ -3,7 +3,11 @@
 // memories, tables and globals are made and linked.
 package wasm
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
 
 // Kind is the kind of an import or an export, as the binary format numbers them.
 type Kind byte
@@ -78,13 +82,17 @@ type Module struct {
 	Exports []Export
 	Customs []Custom
 	Types   []FuncType
-	// Binary is the module with the maximum of each table lowered to the limit of Parse, and
-	// without custom sections.
-	Binary []byte
+	// Binary is the module with the maximum of each table lowered to the limit of Parse, without
+	// custom sections, and with Unnamed for the module names of imports that are empty, which
+	// wazero refuses.
+	Binary  []byte
+	Unnamed string
 	// Entities are the types of functions, tables, memories and globals, imported first.
 	Entities [4][]Type
 	// Imported are the numbers of imports, by kind.
 	Imported [4]int
+	// Elements are the active element segments whose offsets are numbers.
+	Elements []Elements
 }
 
 // The ids of sections.
@@ -145,11 +153,14 @@ func (m *Module) section(id byte, r *reader, maxTable uint64) ([]byte, error) {
 	switch id {
 	case sectionCustom:
 		name := r.name()
+		if !utf8.ValidString(name) {
+			r.fail()
+		}
 		m.Customs = append(m.Customs, Custom{name, r.bytes(r.left())})
 	case sectionType:
 		m.readTypes(r)
 	case sectionImport:
-		m.readImports(r)
+		replaced = m.readImports(r)
 	case sectionFunction:
 		for range r.count() {
 			m.add(Type{Kind: Func, Func: m.typeAt(r)})
@@ -170,7 +181,9 @@ func (m *Module) section(id byte, r *reader, maxTable uint64) ([]byte, error) {
 		}
 	case sectionElement:
 		for range r.count() {
-			skipElement(r)
+			if e, known := readElements(r); known {
+				m.Elements = append(m.Elements, e)
+			}
 		}
 	case sectionCode:
 		checkCode(r)
@@ -191,9 +204,16 @@ func (m *Module) readTypes(r *reader) {
 	}
 }
 
-func (m *Module) readImports(r *reader) {
+// readImports returns the section with another name for modules without one, nil if there is none.
+func (m *Module) readImports(r *reader) []byte {
+	var unnamed [][2]int // where empty names begin and end
 	for range r.count() {
-		i := Import{Module: r.name(), Name: r.name()}
+		at := r.at
+		i := Import{Module: r.name()}
+		if i.Module == "" {
+			unnamed = append(unnamed, [2]int{at, r.at})
+		}
+		i.Name = r.name()
 		i.Type.Kind = Kind(r.byte())
 		switch i.Type.Kind {
 		case Func:
@@ -209,12 +229,33 @@ func (m *Module) readImports(r *reader) {
 			r.fail()
 		}
 		if r.err != nil {
-			return
+			return nil
 		}
 		m.Imports = append(m.Imports, i)
 		m.Imported[i.Type.Kind]++
 		m.add(i.Type)
 	}
+	return m.nameModules(r.data, unnamed)
+}
+
+// nameModules sets Unnamed and returns the import section with it in the given places.
+func (m *Module) nameModules(section []byte, places [][2]int) []byte {
+	if len(places) == 0 {
+		return nil
+	}
+	m.Unnamed = "unnamed"
+	for _, i := range m.Imports {
+		if len(i.Module) >= len(m.Unnamed) && strings.HasPrefix(i.Module, "unnamed") {
+			m.Unnamed = i.Module + "_" // longer than each of these
+		}
+	}
+	var replaced []byte
+	from := 0
+	for _, p := range places {
+		replaced = appendName(append(replaced, section[from:p[0]]...), m.Unnamed)
+		from = p[1]
+	}
+	return append(replaced, section[from:]...)
 }
 
 // readTables returns the section with the maxima that hold.

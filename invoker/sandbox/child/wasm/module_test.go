@@ -99,9 +99,23 @@ func TestParseReadsSegments(t *testing.T) {
 		"declared expressions":   append([]byte{7, FuncRef, 1}, null...),
 	} {
 		r := &reader{data: item}
-		skipElement(r)
+		readElements(r)
 		if r.err != nil || r.left() != 0 {
 			t.Errorf("an element segment of %s: got error %v with %d bytes left, want none", name, r.err, r.left())
+		}
+	}
+	for name, tt := range map[string]struct {
+		item  []byte
+		want  Elements
+		known bool
+	}{
+		"a number":          {[]byte{2, 3, 0x41, 0x80, 1, 0x0b, 0, 2, 0, 0}, Elements{Table: 3, Offset: 128, Count: 2}, true},
+		"a negative number": {[]byte{0, 0x41, 0x7f, 0x0b, 1, 0}, Elements{Offset: 1<<32 - 1, Count: 1}, true},
+		"a global":          {[]byte{0, 0x23, 0, 0x0b, 1, 0}, Elements{Count: 1}, false},
+		"a sum":             {[]byte{0, 0x41, 1, 0x41, 1, 0x6a, 0x0b, 1, 0}, Elements{Offset: 1, Count: 1}, false},
+	} {
+		if got, known := readElements(&reader{data: tt.item}); known != tt.known || known && got != tt.want {
+			t.Errorf("readElements with the offset %s = %+v, %v, want %+v, %v", name, got, known, tt.want, tt.known)
 		}
 	}
 	for name, item := range map[string][]byte{

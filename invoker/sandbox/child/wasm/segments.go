@@ -48,17 +48,25 @@ const (
 	elementExpressions = 4 // has expressions instead of indices of functions
 )
 
-// skipElement skips an element segment.
-func skipElement(r *reader) {
+// Elements is an active element segment whose offset is a number.
+type Elements struct {
+	Table  int
+	Offset uint32
+	Count  int
+}
+
+// readElements reads an element segment. It reports false for one that is not active, and for one
+// whose offset is not a number: a global, or an expression.
+func readElements(r *reader) (e Elements, known bool) {
 	kind := r.number()
 	if kind > elementPassive|elementIndexed|elementExpressions {
 		r.fail()
 	}
 	if kind&elementPassive == 0 {
 		if kind&elementIndexed != 0 {
-			r.number()
+			e.Table = int(r.number() & 0xffffffff)
 		}
-		skipConstant(r)
+		e.Offset, known = readOffset(r)
 	}
 	item := func() { r.number() }
 	if kind&elementExpressions != 0 {
@@ -71,8 +79,32 @@ func skipElement(r *reader) {
 	default:
 		r.byte()
 	}
-	for range r.count() {
+	e.Count = r.count()
+	for range e.Count {
 		item()
+	}
+	return e, known
+}
+
+// readOffset skips a constant expression, and returns its value if it is one i32.const.
+func readOffset(r *reader) (offset uint32, known bool) {
+	at := r.at
+	skipConstant(r)
+	one := &reader{data: r.data[:r.at], at: at}
+	if r.err != nil || one.byte() != 0x41 {
+		return 0, false
+	}
+	n, shift := uint64(0), 0
+	for {
+		b := one.byte()
+		n |= uint64(b&0x7f) << shift
+		shift += 7
+		if b < 0x80 {
+			if b&0x40 != 0 {
+				n |= ^uint64(0) << shift
+			}
+			return uint32(n), one.err == nil && one.left() == 1
+		}
 	}
 }
 

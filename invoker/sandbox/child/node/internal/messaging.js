@@ -159,7 +159,7 @@ expose(MessageChannel);
 
 module.exports = {
   MessageEvent, MessageChannel, MessagePort, isPort, newPort, transfer,
-  transferable: (port) => !stateOf(port).detached,
+  transferable: (port) => !stateOf(port).detached && !stateOf(port).closed,
   receive(port) {
     const m = next(stateOf(port));
     return m && { message: m.data };

@@ -48,9 +48,9 @@ class ReadableStream {
     const s = this.#s;
     needs(arguments.length, 1, "pipeThrough");
     const { pipe, writableState, pipeOptions } = require("internal/piping");
-    const { readable, writable } = dictionary(transform, "The transform");
+    const pair = dictionary(transform, "The transform"), { readable } = pair;
     stateOf(readable);
-    const to = writableState(writable), given = pipeOptions(options);
+    const to = writableState(pair.writable), given = pipeOptions(options);
     if (s.reader || to.writer) throw new TypeError("The stream is locked");
     handled(pipe(s, to, given));
     return readable;
@@ -83,7 +83,9 @@ function wrap(s) {
 }
 
 // create makes a stream of algorithms of the platform. bytes makes it a byte stream.
-function create(algorithms, { mark = 1, size = () => 1, bytes: asBytes = false } = {}) {
+// The options are those of the project's own code: Object.prototype, which scripts may extend, has none.
+function create(algorithms, options = nothing) {
+  const { mark = 1, size = () => 1, bytes: asBytes = false } = { __proto__: null, ...options };
   const s = streams.newReadable();
   wrap(s);
   if (asBytes) bytes.setUp(s, { start() {}, ...algorithms }, mark);
@@ -269,8 +271,8 @@ function fromIterable(items) {
   return s.object;
 }
 
-// teeStates returns two states that have the chunks of one.
-function teeStates(s) { return require("internal/teeing").tee(s); }
+// teeStates returns two states that have the chunks of one. With clones, the second one has copies.
+function teeStates(s, clones = false) { return require("internal/teeing").tee(s, clones); }
 
 module.exports = {
   ReadableStream, ReadableStreamDefaultReader, ReadableStreamBYOBReader, create, pullInto,

@@ -102,7 +102,7 @@ function pullSteps(c, request) {
 // setUp makes the controller of a stream. algorithms are start, which returns a value, and
 // pull and cancel, which return promises.
 function setUp(stream, algorithms, mark, size) {
-  const c = { stream, queue: new SizedQueue(), started: false, closing: false, pulling: false, again: false, mark, size, pull: algorithms.pull, cancel: algorithms.cancel };
+  const c = { stream, bytes: false, queue: new SizedQueue(), started: false, closing: false, pulling: false, again: false, mark, size, pull: algorithms.pull, cancel: algorithms.cancel };
   c.pullSteps = (request) => pullSteps(c, request);
   c.cancelSteps = (reason) => {
     c.queue.clear();

@@ -1,17 +1,17 @@
 // ReadableStreamTee (https://streams.spec.whatwg.org/#abstract-opdef-readablestreamtee).
-const { deferred, react, resolved } = require("internal/webidl");
+const { deferred, nothing, react, resolved } = require("internal/webidl");
 const streams = require("internal/readables");
 const defaults = require("internal/readabledefault");
 const bytes = require("internal/readablebytes");
 const { create, pullInto } = require("internal/readable");
-const { viewOf } = require("internal/views");
+const { viewOf, clone: structured } = require("internal/views");
 
 const soon = (f) => { react(resolved(undefined), f); };
 
 // tee returns two streams that have the chunks of one. A byte stream copies them, because
-// its chunks are transferred; others share them.
-function tee(s) {
-  const t = { source: s, reader: streams.acquire(s, "default"), reading: false, again: [false, false], gone: [false, false], reasons: [undefined, undefined], cancelled: deferred(), branches: [] };
+// its chunks are transferred; others share them, unless the second is to have structured clones.
+function tee(s, clones) {
+  const t = { source: s, clones, reader: streams.acquire(s, "default"), reading: false, again: [false, false], gone: [false, false], reasons: [undefined, undefined], cancelled: deferred(), branches: [] };
   const cancel = (i) => (reason) => {
     t.gone[i] = true;
     t.reasons[i] = reason;
@@ -23,7 +23,7 @@ function tee(s) {
     t.branches.push(create({
       pull: asBytes ? () => pullBytes(t, i) : () => pullChunk(t),
       cancel: cancel(i),
-    }, asBytes ? { mark: 0, bytes: true } : {}));
+    }, asBytes ? { mark: 0, bytes: true } : nothing));
   }
   watch(t, asBytes ? bytes : defaults);
   return t.branches;
@@ -50,7 +50,13 @@ function pullChunk(t) {
   streams.read(t.reader, {
     chunk: (chunk) => soon(() => {
       t.again[0] = false;
-      both(t, (c, i) => { if (!t.gone[i]) defaults.enqueue(c, chunk); });
+      let second = chunk;
+      if (t.clones && !t.gone[1]) {
+        second = copied(t, chunk, structured, defaults);
+        if (second === failure) return;
+      }
+      if (!t.gone[0]) defaults.enqueue(t.branches[0].controller, chunk);
+      if (!t.gone[1]) defaults.enqueue(t.branches[1].controller, second);
       t.reading = false;
       if (t.again[0]) pullChunk(t);
     }),
@@ -97,15 +103,17 @@ function goOn(t) {
 }
 
 // copied clones a chunk for the second branch; where that fails it ends everything.
-function copied(t, chunk) {
+function copied(t, chunk, copy, controllers) {
   try {
-    return clone(chunk);
+    return copy(chunk);
   } catch (e) {
-    both(t, (c) => bytes.fail(c, e));
+    both(t, (c) => controllers.fail(c, e));
     t.cancelled.resolve(streams.cancel(t.source, e));
-    return undefined;
+    return failure;
   }
 }
+
+const failure = Symbol("failure");
 
 function pullWithReader(t) {
   switchReader(t, "default");
@@ -114,8 +122,8 @@ function pullWithReader(t) {
       t.again = [false, false];
       let second = chunk;
       if (!t.gone[0] && !t.gone[1]) {
-        second = copied(t, chunk);
-        if (!second) return;
+        second = copied(t, chunk, clone, bytes);
+        if (second === failure) return;
       } else {
         second = viewOf(chunk);
       }
@@ -141,7 +149,7 @@ function pullWithView(t, i, view) {
     chunk: (chunk) => soon(() => {
       t.again = [false, false];
       if (!t.gone[1 - i]) {
-        const copy = copied(t, chunk);
+        const copy = copied(t, chunk, clone, bytes);
         if (!copy) return;
         if (!t.gone[i]) bytes.respondWithView(mine(), viewOf(chunk));
         bytes.enqueue(other(), copy);

@@ -53,4 +53,4 @@ function enforceRange(v, what) {
   return n + 0;
 }
 
-module.exports = { viewOf, bytesIn, detached, transfer, copy, bytesOf, enforceRange };
+module.exports = { usv: natives.usv, clone: natives.clone, viewOf, bytesIn, detached, transfer, copy, bytesOf, enforceRange };

@@ -1,18 +1,17 @@
 // Classes of the web that libraries expect when they load, in the parts that they use.
 const { Buffer, viewOf, isArrayBuffer } = require("internal/bytes");
+const { usv } = require("internal/views"); // converts to a text without lone surrogates
 const { invalidType } = require("internal/errors");
 const { Event, CustomEvent, EventTarget } = require("internal/events");
 const { apply, expose, dictionary, needs } = require("internal/webidl");
 let isBlob, fileOf;
 const asyncIterator = Symbol.asyncIterator || Symbol.for("Symbol.asyncIterator");
 
-// usv converts to a text without lone surrogates.
-const usv = (v) => `${v}`.replace(/[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g, "\ufffd");
-
 // listOf reads the parts of a Blob: what has no bytes is a text.
 function listOf(parts) {
-  if (parts === null || typeof parts !== "object" && typeof parts !== "function" || typeof parts[Symbol.iterator] !== "function") throw new TypeError("Blob: the parts must be a sequence");
-  return Array.from(parts, (part) => (isBlob(part) || ArrayBuffer.isView(part) || isArrayBuffer(part) ? part : usv(part)));
+  const start = parts !== null && (typeof parts === "object" || typeof parts === "function") ? parts[Symbol.iterator] : undefined;
+  if (typeof start !== "function") throw new TypeError("Blob: the parts must be a sequence");
+  return Array.from({ [Symbol.iterator]: () => apply(start, parts, []) }, (part) => (isBlob(part) || ArrayBuffer.isView(part) || isArrayBuffer(part) ? part : usv(part)));
 }
 
 class Blob {
@@ -101,7 +100,8 @@ class FormData {
   #value(value, filename) {
     if (!isBlob(value)) return usv(value);
     if (fileOf(value) && filename === undefined) return value;
-    return new File([value], filename === undefined ? "blob" : usv(filename), { type: typeOf(value) });
+    const file = fileOf(value), lastModified = file ? file.lastModified : undefined;
+    return new File([value], filename === undefined ? "blob" : usv(filename), { type: typeOf(value), lastModified });
   }
   #checked(count, what, value) {
     needs(count, 2, what);
@@ -153,12 +153,12 @@ function bodyOf(value) {
     return undefined;
   }
   const boundary = "----sous" + crypto.randomUUID().replace(/-/g, "");
-  const quoted = (s) => s.replace(/\r\n|\r|\n/g, "%0D%0A").replace(/"/g, "%22");
+  const quoted = (s) => s.replace(/\r/g, "%0D").replace(/\n/g, "%0A").replace(/"/g, "%22"), lines = (s) => s.replace(/\r\n|\r|\n/g, "\r\n");
   const parts = [];
   for (const [name, v] of value) {
-    let head = `--${boundary}\r\nContent-Disposition: form-data; name="${quoted(name)}"`;
+    let head = `--${boundary}\r\nContent-Disposition: form-data; name="${quoted(lines(name))}"`;
     if (v instanceof Blob) head += `; filename="${quoted(v.name)}"\r\nContent-Type: ${v.type || "application/octet-stream"}`;
-    parts.push(Buffer.from(head + "\r\n\r\n"), v instanceof Blob ? bytesOf(v) : Buffer.from(v.replace(/\r\n|\r|\n/g, "\r\n")), Buffer.from("\r\n"));
+    parts.push(Buffer.from(head + "\r\n\r\n"), v instanceof Blob ? bytesOf(v) : Buffer.from(lines(v)), Buffer.from("\r\n"));
   }
   parts.push(Buffer.from(`--${boundary}--\r\n`));
   return { bytes: Buffer.concat(parts), type: `multipart/form-data; boundary=${boundary}` };
@@ -168,7 +168,7 @@ function bodyOf(value) {
 function formOf(bytes, contentType) {
   const form = new FormData(), essence = contentType.split(";")[0].trim().toLowerCase();
   if (essence === "application/x-www-form-urlencoded") {
-    for (const [name, value] of new URLSearchParams(new TextDecoder().decode(bytes))) form.append(name, value);
+    for (const [name, value] of new URLSearchParams(new TextDecoder("utf-8", { ignoreBOM: true }).decode(bytes))) form.append(name, value);
     return form;
   }
   const boundary = /;\s*boundary=(?:"([^"]*)"|([^;\s]*))/i.exec(contentType);

@@ -1,5 +1,5 @@
 // What the classes of the web have in common (https://webidl.spec.whatwg.org).
-const { then } = Promise.prototype, { apply } = Reflect;
+const { then } = Promise.prototype, { apply } = Reflect, { charCodeAt } = String.prototype;
 
 const react = (promise, f, g) => apply(then, promise, [f, g]);
 const ignore = () => {};
@@ -116,7 +116,27 @@ function needs(count, least, what) {
   if (count < least) throw new TypeError(`${what}: ${least} argument${least > 1 ? "s are" : " is"} required, ${count} given`);
 }
 
+const { ownKeys, getOwnPropertyDescriptor } = Reflect;
+
+// record converts an object to a record of texts, or of byte strings: pairs of a name and a value.
+// A symbol that is enumerated is no text, and throws.
+function record(object, bytes) {
+  const text = (v) => {
+    const s = `${v}`;
+    if (bytes) for (let i = 0; i < s.length; i++) if (apply(charCodeAt, s, [i]) > 255) throw new TypeError("The text has characters above U+00FF");
+    return s;
+  };
+  const pairs = [], keys = ownKeys(object);
+  for (let i = 0; i < keys.length; i++) {
+    const d = getOwnPropertyDescriptor(object, keys[i]);
+    if (d === undefined || !d.enumerable) continue;
+    const name = text(keys[i]);
+    pairs[pairs.length] = [name, text(object[keys[i]])];
+  }
+  return pairs;
+}
+
 const illegal = (name) => new TypeError(`Illegal constructor: ${name}`);
 const asyncIterator = Symbol.asyncIterator || Symbol.for("Symbol.asyncIterator");
 
-module.exports = { apply, react, handled, resolved, rejected, attempt, promised, request, deferred, Queue, platformClass, expose, constants, nothing, dictionary, callback, needs, illegal, ignore, asyncIterator };
+module.exports = { apply, react, handled, resolved, rejected, attempt, promised, request, deferred, Queue, platformClass, expose, constants, nothing, dictionary, callback, needs, record, illegal, ignore, asyncIterator };

@@ -125,11 +125,10 @@ function readWhole(stream, limit, then, failed) {
     }
     return then(out);
   };
-  const step = (r) => {
-    if (r.done) return finish();
+  const step = (chunk) => {
     let view;
     try {
-      view = viewOf(r.value);
+      view = viewOf(chunk);
     } catch { /* no view */ }
     if (!view || view.Type !== Uint8Array) {
       const e = new TypeError("The chunks of a body must be of the class Uint8Array");
@@ -137,11 +136,24 @@ function readWhole(stream, limit, then, failed) {
     }
     total += view.byteLength;
     if (limit >= 0 && total > limit) return stop(new RangeError(`The body has more than ${limit} bytes`), () => then(undefined));
-    chunks[chunks.length] = [r.value, view.byteLength];
+    chunks[chunks.length] = [chunk, view.byteLength];
     return next();
   };
-  const next = () => react(streams.next(reader), step, failed);
-  handled(next());
+  // Each chunk is a microtask of its own, and no object: a script can extend those with a method then.
+  const soon = (f, value) => handled(react(resolved(undefined), () => f(value)));
+  const next = () => streams.read(reader, {
+    chunk: (chunk) => soon(step, chunk),
+    close: () => soon(finish),
+    error: (e) => soon(failed, e),
+  });
+  next();
+}
+
+// lock gives a stream a reader that nobody has, if it has none.
+function lock(stream) {
+  const s = stateOf(stream);
+  s.disturbed = true;
+  if (!s.reader) streams.acquire(s, "default");
 }
 
 // cancelWhole ends the reading of readWhole.
@@ -150,7 +162,7 @@ function cancelWhole(stream, reason) { handled(streams.cancel(stateOf(stream), r
 const { set, subarray } = Object.getPrototypeOf(Uint8Array.prototype);
 
 module.exports = {
-  bodyStream, incomingBody, streamOfWhole, bodyOfStream, streamOfBytes, readWhole, cancelWhole, isReadable,
-  tee: (stream) => teeStates(stateOf(stream)).map((s) => s.object),
+  bodyStream, incomingBody, streamOfWhole, bodyOfStream, streamOfBytes, readWhole, cancelWhole, lock, isReadable,
+  tee: (stream) => teeStates(stateOf(stream), true).map((s) => s.object),
   isDisturbed: (stream) => stateOf(stream).disturbed, isLocked: (stream) => stateOf(stream).reader !== undefined,
 };

@@ -34,4 +34,6 @@ export default async function () {
   throws("File API §3.3.2 stream(): the receiver is checked", () => Blob.prototype.stream.call({}), "TypeError"); throws("File API §3.3.1 slice(): the receiver is checked", () => Blob.prototype.slice.call({}), "TypeError");
   const s = t.stream(); check("File API §3.3.2 stream(): a new readable byte stream", [s instanceof ReadableStream, s === t.stream(), String((await s.getReader({ mode: "byob" }).read(new Uint8Array(3))).value)], [true, false, "97,98,99"]); const chunks = []; for await (const c of t.stream()) chunks.push(c instanceof Uint8Array, c.length); check("File API §3.3.2: chunks", chunks, [true, 6]);
   check("File API §3.3.2: an empty blob has no chunk", (await new Blob().stream().getReader().read()).done, true); check("File API §3: the class string", String(t), "[object Blob]");
+  check("Web IDL §3.2.12: pairs of surrogates stay", await bytes(new Blob(["a😀😀\ud83db", "\ude00𝓽"])), [97, 240, 159, 152, 128, 240, 159, 152, 128, 239, 191, 189, 98, 239, 191, 189, 240, 157, 147, 189]);
+  const asked = []; new Blob({ get [Symbol.iterator]() { asked.push("iterator"); return [][Symbol.iterator]; }, length: 0 }); check("Web IDL §3.2.21 sequence: the method is read once", asked, ["iterator"]);
 }

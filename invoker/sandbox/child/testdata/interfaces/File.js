@@ -15,4 +15,5 @@ export default async function () {
   for (const name of ["name", "lastModified"]) { throws("File API §4.2 " + name + ": read only", () => { f[name] = 1; }, "TypeError"); throws("File API §4.2 " + name + ": the receiver is checked", () => Object.getOwnPropertyDescriptor(File.prototype, name).get.call(new Blob()), "TypeError"); }
   const c = structuredClone(new File(["x"], "n", { type: "a/b", lastModified: 3 })); check("File API §4 serialization steps", [c instanceof File, c.name, c.type, c.lastModified, await c.text()], [true, "n", "a/b", 3, "x"]);
   check("File API §4: the class string", String(f), "[object File]");
+  check("Web IDL §3.2.12: pairs of surrogates stay", [new File([], "n😀.txt").name, await new File(["x😀"], "n").text(), new File([], "\ud83d").name], ["n😀.txt", "x😀", "\ufffd"]);
 }

@@ -48,4 +48,5 @@ export default async function () {
   check("HTML §9.4.4 close(): again", c.port1.close(), undefined);
   for (const name of ["postMessage", "start", "close"]) throws("HTML §9.4.4 " + name + "(): the receiver is checked", () => MessagePort.prototype[name].call({}, 1), "TypeError");
   port1.close(); own.port1.close();
+  const shut = new MessageChannel(), open = new MessageChannel(); shut.port1.close(); throws("HTML §9.4.4 close(), step 1: the port is detached", () => open.port1.postMessage(null, [shut.port1]), "DataCloneError"); check("HTML §9.4.4 close(): the other port is not", open.port1.postMessage(null, [shut.port2]), undefined); open.port1.close();
 }

@@ -51,4 +51,5 @@ export default function () {
   q.append("A", "0"); q.sort(); check("URL §6.2 update: sort", u.search, "?A=0&a=x");
   q.delete("A"); q.delete("a"); check("URL §6.2 update, step 3: an empty list is no query", [u.href, u.search], ["http://h/#f", ""]);
   u.search = "?z=9"; check("URL §6.1 search: the list is emptied and filled", [q === u.searchParams, [...q]], [true, [["z", "9"]]]);
+  check("Web IDL §3.2.22 record: keys of lone surrogates, and two that are one text", [...new URLSearchParams({ "\ud835x": "1", xx: "2", "\ud83dx": "3", "\ufffd": "4" })], [["\ufffdx", "3"], ["xx", "2"], ["\ufffd", "4"]]);
 }
