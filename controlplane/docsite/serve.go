@@ -21,6 +21,7 @@ import (
 )
 
 const (
+	pathRoot  = "/"
 	pathSite  = "/docs"
 	pathPages = "/docs/*"
 )
@@ -51,9 +52,22 @@ func New(pages fs.FS) *Site {
 // Endpoints declares the routes of the site. They need no key.
 func (s *Site) Endpoints() []rest.Endpoint {
 	return []rest.Endpoint{
+		rest.Handle(rest.Route{Method: http.MethodGet, Path: pathRoot, Action: access.Public, Extent: rest.NoNamespace}, root),
 		rest.Handle(rest.Route{Method: http.MethodGet, Path: pathSite, Action: access.Public, Extent: rest.NoNamespace}, enter),
 		rest.Handle(rest.Route{Method: http.MethodGet, Path: pathPages, Action: access.Public, Extent: rest.NoNamespace}, s.serve),
 	}
+}
+
+// root leads browsers to the documentation: people open the address that sous dev prints. For
+// other clients there is nothing at this path.
+func root(w http.ResponseWriter, r *http.Request) error {
+	if !strings.Contains(strings.Join(r.Header["Accept"], ","), "text/html") {
+		return rest.RouteNotFound()
+	}
+	w.Header().Set("Location", "docs/")
+	w.Header().Set("Vary", "Accept")
+	w.WriteHeader(http.StatusFound)
+	return nil
 }
 
 // enter leads to the first page. The address is relative, since a proxy may have removed a

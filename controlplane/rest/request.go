@@ -260,11 +260,12 @@ func decoded(part string) string {
 
 // routeNotFound answers paths that no route matches.
 func (s *Server) routeNotFound(w http.ResponseWriter, r *http.Request) {
-	s.fail(w, r, RequestID(r.Context()), routeNotFound())
+	s.fail(w, r, RequestID(r.Context()), RouteNotFound())
 }
 
-func routeNotFound() error {
-	return api.Errorf(api.CodeRouteNotFound, "there is nothing at this path; /docs lists the routes")
+// RouteNotFound returns the error of a path at which there is nothing.
+func RouteNotFound() error {
+	return api.Errorf(api.CodeRouteNotFound, "there is nothing at this path; %s lists the routes", pathDocs)
 }
 
 // methodNotAllowed answers requests to a path that exists for other methods, and names
