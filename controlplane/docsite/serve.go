@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/http"
 	"path"
@@ -58,16 +59,14 @@ func (s *Site) Endpoints() []rest.Endpoint {
 	}
 }
 
-// root leads browsers to the documentation: people open the address that sous dev prints. For
-// other clients there is nothing at this path.
-func root(w http.ResponseWriter, r *http.Request) error {
-	if !strings.Contains(strings.Join(r.Header["Accept"], ","), "text/html") {
-		return rest.RouteNotFound()
-	}
+// root leads to the documentation: people open the address that sous dev prints. The text is for
+// those who use curl.
+func root(w http.ResponseWriter, _ *http.Request) error {
 	w.Header().Set("Location", "docs/")
-	w.Header().Set("Vary", "Accept")
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(http.StatusFound)
-	return nil
+	_, err := io.WriteString(w, "This is code-sous. "+pathSite+"/ has the documentation, "+pathSite+"/reference the routes of the API.\n")
+	return err
 }
 
 // enter leads to the first page. The address is relative, since a proxy may have removed a

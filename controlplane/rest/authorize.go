@@ -92,7 +92,7 @@ func TenantNotFound(tenant string) error {
 // no token is configured, CodeAuthnRequired, CodeAuthnInvalid.
 func (s *Server) admitRunner(h http.Header) error {
 	if s.runners == "" {
-		return RouteNotFound()
+		return routeNotFound()
 	}
 	text, ok := access.Bearer(h)
 	if !ok {

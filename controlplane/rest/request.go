@@ -260,11 +260,11 @@ func decoded(part string) string {
 
 // routeNotFound answers paths that no route matches.
 func (s *Server) routeNotFound(w http.ResponseWriter, r *http.Request) {
-	s.fail(w, r, RequestID(r.Context()), RouteNotFound())
+	s.fail(w, r, RequestID(r.Context()), routeNotFound())
 }
 
-// RouteNotFound returns the error of a path at which there is nothing.
-func RouteNotFound() error {
+// routeNotFound returns the error of a path at which there is nothing.
+func routeNotFound() error {
 	return api.Errorf(api.CodeRouteNotFound, "there is nothing at this path; %s lists the routes", pathDocs)
 }
 
