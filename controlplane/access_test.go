@@ -43,6 +43,7 @@ type row struct {
 var accessRows = []row{
 	{route: "GET /healthz", roles: "-", reach: reachAll, path: "/healthz", body: "", action: ""},
 	{route: "GET /readyz", roles: "-", reach: reachAll, path: "/readyz", body: "", action: ""},
+	{route: "GET /", roles: "-", reach: reachAll, path: "/", body: "", action: ""},
 	{route: "GET /docs", roles: "-", reach: reachAll, path: "/docs", body: "", action: ""},
 	{route: "GET /docs/*", roles: "-", reach: reachAll, path: "/docs/queue", body: "", action: ""},
 	{route: "GET /docs/reference", roles: "-", reach: reachAll, path: "/docs/reference", body: "", action: ""},

@@ -38,8 +38,11 @@ func (r *Aliases) Set(ctx context.Context, tenant, namespace, function, alias st
 			raw, alias, version, matchArg(ifMatch))
 		return err
 	})
-	if api.ErrorCode(err) == api.CodeVersionNotFound {
-		err = versionNotFound(version) // the script cannot name it
+	switch api.ErrorCode(err) { // the script cannot name them
+	case api.CodeFunctionNotFound:
+		err = functionNotFound(function)
+	case api.CodeVersionNotFound:
+		err = versionNotFound(version)
 	}
 	if err != nil {
 		return api.Alias{}, err
@@ -109,6 +112,9 @@ func (r *Aliases) Delete(ctx context.Context, tenant, namespace, function, alias
 	_, err := r.s.ScriptOnce(ctx, scriptAliasDelete, []string{k.alias(alias), k.aliases()}, alias, matchArg(ifMatch))
 	if err == nil {
 		r.s.Returned(ctx, tenant, One(quota.Aliases))
+	}
+	if api.ErrorCode(err) == api.CodeAliasNotFound {
+		err = aliasNotFound(alias)
 	}
 	return err
 }

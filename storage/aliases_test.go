@@ -78,8 +78,8 @@ func TestAliases(t *testing.T) {
 		if err := f.functions.Delete(ctx, tn, ns, name, 1); err != nil {
 			t.Fatalf("functions.Delete: %v", err)
 		}
-		if _, err := f.aliases.Set(ctx, tn, ns, name, "prod", 1, nil, 1); api.ErrorCode(err) != api.CodeFunctionNotFound {
-			t.Errorf("alias of a deleted function: %v; want CodeFunctionNotFound", err)
+		if _, err := f.aliases.Set(ctx, tn, ns, name, "prod", 1, nil, 1); api.ErrorCode(err) != api.CodeFunctionNotFound || !strings.Contains(err.Error(), `"`+name+`"`) {
+			t.Errorf("alias of a deleted function: %v; want CodeFunctionNotFound with the name %q", err, name)
 		}
 	})
 }

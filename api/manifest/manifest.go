@@ -200,7 +200,7 @@ func Resolve(fn api.Function, files map[string][]byte, config json.RawMessage) (
 func entryOf(fn api.Function, m Manifest, files map[string][]byte) (string, error) {
 	if m.Entry != "" {
 		if _, ok := files[m.Entry]; !ok {
-			return "", api.Errorf(api.CodeValidationManifest, "manifest.json: entry %q is not in the bundle", m.Entry).
+			return "", api.Errorf(api.CodeValidationManifest, "entry %q, which %s or %s names, is not in the bundle", m.Entry, bundle.ManifestFile, SettingsFile).
 				WithFields(api.FieldError{Path: "entry", Message: "names no file of the bundle"})
 		}
 		return m.Entry, nil

@@ -80,7 +80,7 @@ func (d kindOf) decode(raw []byte, of *jsonschema.Schema, v any) error {
 		if !errors.As(err, &invalid) {
 			return api.Wrap(api.CodeInternal, err, "validate "+what)
 		}
-		fields := leaves(invalid, prefix, message.NewPrinter(language.English), nil)
+		fields := leaves(of, invalid, prefix, message.NewPrinter(language.English), nil)
 		return api.Errorf(code, "%s", d.describe(fields[0])).WithFields(fields...)
 	}
 	if err := json.Unmarshal(raw, v); err != nil {
@@ -108,16 +108,16 @@ func (d kindOf) describe(f api.FieldError) string {
 // maxFaults is the number of failures after which leaves stops.
 const maxFaults = 100
 
-// leaves returns the innermost failures below e, each with the path of its field: an outer
+// leaves returns the innermost failures below e, a failure of schema s, each with the path of its field: an outer
 // one, such as "allOf failed", says nothing that its causes do not.
-func leaves(e *jsonschema.ValidationError, prefix string, p *message.Printer, fields []api.FieldError) []api.FieldError {
+func leaves(s *jsonschema.Schema, e *jsonschema.ValidationError, prefix string, p *message.Printer, fields []api.FieldError) []api.FieldError {
 	names, badName := e.ErrorKind.(*kind.PropertyNames)
 	if len(e.Causes) > 0 && !badName {
 		for _, cause := range e.Causes {
 			if len(fields) >= maxFaults {
 				break
 			}
-			fields = leaves(cause, prefix, p, fields)
+			fields = leaves(s, cause, prefix, p, fields)
 		}
 		return fields
 	}
@@ -128,7 +128,7 @@ func leaves(e *jsonschema.ValidationError, prefix string, p *message.Printer, fi
 	switch k := e.ErrorKind.(type) {
 	case *kind.AdditionalProperties:
 		for _, name := range k.Properties[:min(len(k.Properties), maxFaults)] {
-			fields = append(fields, api.FieldError{Path: join(at, name), Message: "is not a known field"})
+			fields = append(fields, api.FieldError{Path: join(at, name), Message: unknownField(s, e.InstanceLocation, name)})
 		}
 	case *kind.Required:
 		for _, name := range k.Missing {

@@ -38,13 +38,15 @@ func TestParseSettingsRefuses(t *testing.T) {
 	for raw, want := range map[string]string{
 		`{`:                                  "sous.json is not JSON",
 		`[]`:                                 "sous.json",
-		`{"envv": {}}`:                       "sous.json: envv: is not a known field",
-		`{"limits": {"timeoutMs": 5}}`:       "sous.json: limits.timeoutMs: is not a known field",
+		`{"envv": {}}`:                       "sous.json: envv: is not a known field; did you mean env?",
+		`{"limits": {"timeoutMs": 5}}`:       "sous.json: limits.timeoutMs: is not a known field; did you mean timeout_ms?",
 		`{"limits": {"timeout_ms": "soon"}}`: "sous.json: limits.timeout_ms: got string, want integer",
 		`{"limits": null}`:                   "sous.json: limits: got null, want object",
-		`{"timeout_ms": 5}`:                  "sous.json: timeout_ms: is not a known field",
-		`{"env": {"A": 1}}`:                  "sous.json: env.A: got number, want string",
-		`{"schedules": [{"cron": "x"}]}`:     "sous.json: schedules.0.name: is required",
+		`{"timeout_ms": 5}`:                  "sous.json: timeout_ms: is not a known field; did you mean limits.timeout_ms?",
+		`{"schedules": [{"name": "a", "every": 5}]}`: "sous.json: schedules.0.every: is not a known field; did you mean every_seconds?",
+		`{"wildly_different": 1}`:                    "sous.json: wildly_different: is not a known field",
+		`{"env": {"A": 1}}`:                          "sous.json: env.A: got number, want string",
+		`{"schedules": [{"cron": "x"}]}`:             "sous.json: schedules.0.name: is required",
 	} {
 		_, err := manifest.ParseSettings([]byte(raw))
 		if api.ErrorCode(err) != api.CodeValidationManifest || !strings.Contains(err.Error(), want) {

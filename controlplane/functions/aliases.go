@@ -121,10 +121,15 @@ func (a *API) setAlias(ctx context.Context, in *setAliasInput) (*aliasOutput, er
 	return answerAlias(set), nil
 }
 
-// getAlias answers with an alias, uncached. Errors: CodeAliasNotFound.
+// getAlias answers with an alias, uncached. Errors: CodeAliasNotFound, CodeFunctionNotFound.
 func (a *API) getAlias(ctx context.Context, in *aliasInput) (*aliasOutput, error) {
 	tenant, namespace, function := in.names()
 	found, err := a.aliases.Get(ctx, tenant, namespace, function, string(in.Alias))
+	if api.ErrorCode(err) == api.CodeAliasNotFound {
+		if _, missing := a.functions.Get(ctx, tenant, namespace, function); missing != nil {
+			return nil, missing
+		}
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -263,8 +263,9 @@ func (s *Server) routeNotFound(w http.ResponseWriter, r *http.Request) {
 	s.fail(w, r, RequestID(r.Context()), routeNotFound())
 }
 
+// routeNotFound returns the error of a path at which there is nothing.
 func routeNotFound() error {
-	return api.Errorf(api.CodeRouteNotFound, "there is nothing at this path; /docs lists the routes")
+	return api.Errorf(api.CodeRouteNotFound, "there is nothing at this path; %s lists the routes", pathDocs)
 }
 
 // methodNotAllowed answers requests to a path that exists for other methods, and names

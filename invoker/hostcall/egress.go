@@ -47,7 +47,11 @@ func (e *blockedError) Error() string {
 	if e.name != "" {
 		what = "an address of " + e.name
 	}
-	return what + " is not public, or this server's own; --egress-allow of the server does not list it"
+	what += " is not public, or this server's own; --egress-allow of the server does not list it"
+	if addr, err := netip.ParseAddr(e.addr); err == nil && addr.IsLoopback() && e.name == "" {
+		what += "; --egress-allow loopback permits servers on this machine"
+	}
+	return what
 }
 
 // errOwnAddresses is the refusal of a guard that cannot tell which addresses are the machine's.

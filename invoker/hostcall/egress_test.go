@@ -25,9 +25,12 @@ func ownAddresses() ([]net.Addr, error) {
 // TestEgressRefusalNamesTheFlag, so that an operator finds the setting.
 func TestEgressRefusalNamesTheFlag(t *testing.T) {
 	t.Parallel()
-	const want = "address 127.0.0.1 is not public, or this server's own; --egress-allow of the server does not list it"
-	if got := (&blockedError{addr: "127.0.0.1"}).Error(); got != want {
-		t.Errorf("got %q, want %q", got, want)
+	const refused = " is not public, or this server's own; --egress-allow of the server does not list it"
+	const loopback = refused + "; --egress-allow loopback permits servers on this machine"
+	for addr, want := range map[string]string{"127.0.0.1": loopback, "::1": loopback, "10.1.2.3": refused} {
+		if got := (&blockedError{addr: addr}).Error(); got != "address "+addr+want {
+			t.Errorf("got %q, want %q", got, "address "+addr+want)
+		}
 	}
 }
 

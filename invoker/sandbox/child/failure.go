@@ -3,6 +3,9 @@ package child
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/dop251/goja"
 
@@ -89,11 +92,16 @@ func (a *activation) exception(v goja.Value, stack []goja.StackFrame, unhandled 
 	return e
 }
 
-// maxCauses bounds the causes that a stack shows.
-const maxCauses = 5
+// A stack shows up to maxCauses causes, and up to maxErrors errors of an AggregateError.
+const (
+	maxCauses = 5
+	maxErrors = 5
+)
 
-// withCauses adds the stacks of an error's causes to its own.
+// withCauses adds the stacks of an error's causes, and of the errors of an AggregateError, to
+// its own.
 func (r *realm) withCauses(obj *goja.Object, stack string) string {
+	stack += r.aggregated(obj)
 	for range maxCauses {
 		cause := obj.Get("cause")
 		if cause == nil || goja.IsUndefined(cause) || goja.IsNull(cause) {
@@ -104,14 +112,41 @@ func (r *realm) withCauses(obj *goja.Object, stack string) string {
 		if !ok {
 			return stack + thrownMessage(r, cause)
 		}
-		if s, ok := stringProperty(next, "stack"); ok {
-			stack += cleanStack(s)
-		} else {
-			stack += thrownMessage(r, next)
-		}
+		stack += r.stackOf(next) + r.aggregated(next)
 		obj = next
 	}
 	return stack
+}
+
+// stackOf returns the stack of an error, or the text of another value.
+func (r *realm) stackOf(v goja.Value) string {
+	if obj, ok := v.(*goja.Object); ok {
+		if s, ok := stringProperty(obj, "stack"); ok {
+			return cleanStack(s)
+		}
+	}
+	return thrownMessage(r, v)
+}
+
+// aggregated returns the stacks of the errors of an AggregateError, each on a new line, and ""
+// for any other value.
+//
+//	Error 1 of 2: TypeError: no
+//	    at handle (function.js:2:9)
+func (r *realm) aggregated(obj *goja.Object) string {
+	if obj.ClassName() != "Error" {
+		return ""
+	}
+	list, ok := obj.Get("errors").(*goja.Object)
+	if !ok || list.ClassName() != "Array" {
+		return ""
+	}
+	var b strings.Builder
+	n := list.Get("length").ToInteger()
+	for i := range min(n, maxErrors) {
+		fmt.Fprintf(&b, "\nError %d of %d: %s", i+1, n, r.stackOf(list.Get(strconv.FormatInt(i, 10))))
+	}
+	return b.String()
 }
 
 // thrownMessage returns the text of a thrown value: an error's name and message, the name

@@ -254,6 +254,31 @@ func TestCausesAreInTheStack(t *testing.T) {
 	}
 }
 
+// The stack of an AggregateError, which Promise.any rejects with, has those of its errors.
+func TestErrorsOfAnAggregateErrorAreInTheStack(t *testing.T) {
+	t.Parallel()
+	o := inProcess(t).source("const fail = async (Kind) => { throw new Kind('no') };\nexport default () => Promise.any([fail(TypeError), fail(RangeError)]);").invoke("null")
+	got := o.failure(t).Stack
+	for _, want := range []string{"AggregateError", "\nError 1 of 2: TypeError: no\n    at fail (function.js:1:", "\nError 2 of 2: RangeError: no\n    at fail (function.js:1:"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("got the stack %q, want %q in it", got, want)
+		}
+	}
+}
+
+// A stack shows the innermost frames and the outermost ones, not hundreds of the same.
+func TestLongStacksAreShortened(t *testing.T) {
+	t.Parallel()
+	o := inProcess(t).source("function f() { return f() + 1 }\nexport default function handle() { return f() }").invoke("null")
+	lines := strings.Split(o.failure(t).Stack, "\n")
+	omitted := func(line string) bool {
+		return strings.HasPrefix(line, "    … ") && strings.HasSuffix(line, " more frames")
+	}
+	if len(lines) != 1+maxFrames+1 || !strings.HasPrefix(lines[1], "    at f (function.js:1:") || !omitted(lines[1+maxFrames-lastFrames]) {
+		t.Errorf("got the stack\n%s\nwant the message, %d frames and a line that counts the others", strings.Join(lines, "\n"), maxFrames)
+	}
+}
+
 func TestRecursion(t *testing.T) {
 	t.Parallel()
 	for name, source := range map[string]string{

@@ -2,6 +2,7 @@ package child
 
 import (
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -40,10 +41,12 @@ func frames(stack []goja.StackFrame) string {
 // user's.
 //
 // Frames of the wrapper that compile adds, which no source map names, and of native
-// functions are left out. Lines that are no frames, such as the message, stay.
+// functions are left out, and the middle of a stack of more than maxFrames: a recursion
+// without an end has hundreds. Lines that are no frames, such as the message, stay.
 func cleanStack(s string) string {
 	lines := strings.Split(strings.TrimRight(s, "\n"), "\n")
 	kept := lines[:0]
+	shown := 0
 	for _, line := range lines {
 		frame, ok := strings.CutPrefix(line, "\tat ")
 		switch {
@@ -52,10 +55,21 @@ func cleanStack(s string) string {
 		case strings.Contains(frame, scriptName+":") || frame == "native":
 		default:
 			kept = append(kept, "    at "+cleanFrame(frame))
+			shown++
 		}
+	}
+	if omitted := shown - maxFrames; omitted > 1 {
+		first := len(kept) - shown + maxFrames - lastFrames // frames follow all other lines
+		kept[first] = "    … " + strconv.Itoa(omitted) + " more frames"
+		kept = slices.Delete(kept, first+1, first+omitted)
 	}
 	return strings.Join(kept, "\n")
 }
+
+const (
+	maxFrames  = 20 // frames that cleanStack shows
+	lastFrames = 5  // of these, the outermost ones
+)
 
 // cleanFrame rewrites "f (file:line:column(counter))" or its form without a name.
 func cleanFrame(frame string) string {

@@ -21,6 +21,12 @@ func (a commands) activationCommand() *cobra.Command {
 		a.activationListCommand(), a.activationGetCommand(), a.activationCancelCommand(), a.activationLogsCommand())
 }
 
+// activationStatuses are the values of --status of activation list.
+var activationStatuses = []string{
+	string(api.StatusQueued), string(api.StatusRunning),
+	string(api.StatusSuccess), string(api.StatusError), string(api.StatusTimeout), string(api.StatusCancelled),
+}
+
 // activationListCommand returns sous activation list.
 func (a commands) activationListCommand() *cobra.Command {
 	var filter client.ActivationFilter
@@ -36,6 +42,7 @@ func (a commands) activationListCommand() *cobra.Command {
 	limit := command.RegisterLimit(cmd)
 	flags := cmd.Flags()
 	flags.StringVar((*string)(&filter.Status), "status", "", "only those with this status: queued, running, success, error, timeout or cancelled")
+	_ = cmd.RegisterFlagCompletionFunc("status", cobra.FixedCompletions(activationStatuses, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
 	flags.StringVar(&filter.Trigger, "trigger", "", "only those with this trigger: http, api, schedule, queue or cadence")
 	flags.DurationVar(&since, "since", 0, "only those that started within this time before now, such as 15m")
 	flags.BoolVarP(&all, "all-namespaces", "A", false, "activations of all namespaces of the tenant")

@@ -1,10 +1,13 @@
 package activations
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/client"
+	"github.com/codesous/sous/cmd/sous/internal/cli/command"
 )
 
 // logRuns is the default number of activations whose lines fn logs prints first.
@@ -50,6 +53,19 @@ the error. sous tail shows several functions and the outcome of each activation.
 	return cmd
 }
 
+// noteMissing names the functions that do not exist: they may be misspelt, or deployed later.
+func (a commands) noteMissing(ctx context.Context, t *command.Target, functions []string) {
+	for _, name := range functions {
+		fn, err := t.Function(name)
+		if err == nil {
+			_, err = fn.Get(ctx)
+		}
+		if api.ErrorCode(err) == api.CodeFunctionNotFound {
+			a.Note("function %q does not exist in namespace %s", name, t.NamespaceName)
+		}
+	}
+}
+
 // tailCommand returns sous tail.
 func (a commands) tailCommand() *cobra.Command {
 	var functions []string
@@ -88,6 +104,9 @@ commands accept. Activations that began before the command are shown with --sinc
 				return err
 			}
 			l.functions, l.outcomes = functions, true
+			if !all {
+				a.noteMissing(cmd.Context(), t, functions)
+			}
 			a.Note("waiting for activations; Ctrl-C ends it")
 			return l.run(cmd.Context(), 0, true)
 		},

@@ -18,7 +18,6 @@ package command
 import (
 	"fmt"
 	"io"
-	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -59,16 +58,14 @@ func ShowHelp(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 const suggestWithin = 2
 
 // NoSuchCommand is a cobra.PositionalArgs that refuses any argument. Its error suggests
-// the subcommands whose names are similar: "sous fn invok" suggests invoke.
+// the commands that were probably meant: "sous fn invok" suggests invoke.
 func NoSuchCommand(cmd *cobra.Command, args []string) error {
 	err := cobra.NoArgs(cmd, args)
 	if err == nil {
 		return nil
 	}
-	// Any two names of two letters are at most two edits apart.
-	cmd.SuggestionsMinimumDistance = max(1, min(suggestWithin, len(args[0])-1))
-	if meant := cmd.SuggestionsFor(args[0]); len(meant) > 0 {
-		return fmt.Errorf("%w; did you mean %s?", err, strings.Join(meant, " or "))
+	if meant := similarCommands(cmd, args[0]); len(meant) > 0 {
+		return fmt.Errorf("%w; did you mean %s?", err, asAlternatives(meant))
 	}
 	return fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())
 }

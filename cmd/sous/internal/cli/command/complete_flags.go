@@ -22,6 +22,30 @@ func (a *App) completeFlags(cmd *cobra.Command) {
 	}
 	a.completeFlag(cmd, "ref", refNames)
 	a.completeFlag(cmd, "to", versionNumbers)
+	for flag, values := range flagValues {
+		if cmd.PersistentFlags().Lookup(flag) == nil && cmd.LocalNonPersistentFlags().Lookup(flag) == nil {
+			continue
+		}
+		// It fails only for a flag that does not exist, or that has a completion of its own.
+		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+	}
+}
+
+var logLevels = []string{"debug", "info", "warn", "error"}
+
+// flagValues are the values of flags that have a few, whichever command they are of.
+var flagValues = map[string][]string{
+	"output":     {FormatText, FormatJSON},
+	"status":     {string(api.StatusSuccess), string(api.StatusError), string(api.StatusTimeout), string(api.StatusCancelled)},
+	"level":      logLevels,
+	"log-level":  logLevels,
+	"log-format": {"console", "json"},
+	"auth":       {"keys", "off"},
+	"role":       {api.RoleAdmin, api.RoleDeveloper, api.RoleOperator, api.RoleInvoker, api.RoleWorker, api.RoleViewer},
+	"trigger":    {api.TriggerHTTP, api.TriggerAPI, api.TriggerSchedule, api.TriggerQueue, api.TriggerCadence},
+	"priority":   {string(api.PriorityCritical), string(api.PriorityHigh), string(api.PriorityNormal), string(api.PriorityLow)},
+	"overlap":    {api.OverlapSkip, api.OverlapQueue, api.OverlapParallel},
+	"catchup":    {api.CatchupAll, api.CatchupLatest, api.CatchupNone},
 }
 
 // tenantNames returns the tenants that the saved profiles name and the one of the key: no route

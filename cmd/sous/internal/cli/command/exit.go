@@ -267,12 +267,26 @@ func (f failure) text(interrupted bool) string {
 	if f.Code == api.CodeAuthnInvalid {
 		b.WriteString("  the key comes from --key, SOUS_KEY or the profile in use (sous profile list); an administrator of this server makes another one: sous keys create NAME --role developer\n")
 	}
-	if f.Function != nil && f.Function.Stack != "" {
-		for line := range strings.Lines(f.Function.Stack) {
+	if f.Function != nil {
+		for line := range strings.Lines(furtherStack(f.Function)) {
 			fmt.Fprintf(&b, "  %s\n", strings.TrimSpace(line))
 		}
 	}
 	return PrintableLines(b.String()) // messages and stacks come from servers, functions and files
+}
+
+// furtherStack returns the stack of e without the name and the message with which it begins, if
+// the message of e says the same.
+func furtherStack(e *api.ActivationError) string {
+	const frame = "\n    at "
+	first, rest, ok := strings.Cut(e.Stack, frame)
+	switch {
+	case !strings.HasSuffix(first, e.Message):
+		return e.Stack
+	case ok:
+		return strings.TrimPrefix(frame, "\n") + rest
+	}
+	return ""
 }
 
 // includes reports whether the message of f contains all of e.

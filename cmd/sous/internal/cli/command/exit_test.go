@@ -50,6 +50,8 @@ func TestErrorsForPeopleAndScripts(t *testing.T) {
 		api.FieldError{Path: "b.js", Line: 7, Column: 1, Message: "odd \x1b", Excerpt: "\x1b1\n^"})
 	field := api.Errorf(api.CodeInvalid, "config.env: no object").WithFields(api.FieldError{Path: "config.env", Message: "no object"})
 	failed := &FunctionFailure{Status: api.StatusError, Reason: &api.ActivationError{Type: api.ErrException, Message: "no", Stack: "Error: no\n  at f.js:1:2"}}
+	thrown := &FunctionFailure{Status: api.StatusError, Reason: &api.ActivationError{Type: api.ErrException, Message: "MyErr: no", Stack: "MyErr: no\n    at f.js:1:2\nCaused by: odd"}}
+	noFrames := &FunctionFailure{Status: api.StatusError, Reason: &api.ActivationError{Type: api.ErrException, Message: "refused", Stack: "Error: refused"}}
 	tests := map[string]struct {
 		output string
 		err    error
@@ -62,6 +64,8 @@ func TestErrorsForPeopleAndScripts(t *testing.T) {
 		"a field":                  {FormatText, field, "error: CS_VALIDATION_FAILED: config.env: no object\n"},
 		"json":                     {FormatJSON, api.Errorf(api.CodeValidationName, "bad"), `{"error":{"code":"CS_VALIDATION_NAME","message":"bad"}}` + "\n"},
 		"the function's":           {FormatText, failed, "error: Exception: no\n  Error: no\n  at f.js:1:2\n"},
+		"a message once":           {FormatText, thrown, "error: Exception: MyErr: no\n  at f.js:1:2\n  Caused by: odd\n"},
+		"no frames":                {FormatText, noFrames, "error: Exception: refused\n"},
 		"a cause":                  {FormatText, api.Wrap(api.CodeStoreUnavailable, errors.New("refused"), "no store"), "error: CS_STORE_UNAVAILABLE: no store: refused\n"},
 		"a remark around":          {FormatText, fmt.Errorf("--ref: %w", api.Errorf(api.CodeValidationName, "bad")), "error: CS_VALIDATION_NAME: --ref: bad\n"},
 		"markup":                   {FormatJSON, errors.New("<b>&"), `{"error":{"message":"<b>&"}}` + "\n"},

@@ -120,7 +120,7 @@ func PrintList[T any](a *App, items []T, header []string, row func(T) []string) 
 	if items == nil {
 		items = []T{} // [] in JSON, not null
 	}
-	return a.Print(List[T]{items}, Table(header, a.fit(header, rows)))
+	return a.Print(List[T]{items}, Table(a.fit(header, rows)))
 }
 
 // PrintPages prints the first limit items (0: all of them) of a listing that list returns

@@ -8,8 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-
-	"github.com/codesous/sous/api"
 )
 
 // ExplainArguments has the commands below root answer a wrong number of arguments with their
@@ -60,9 +58,12 @@ func FlagError(cmd *cobra.Command, err error) error {
 	if errors.As(err, &invalid) {
 		return invalidValue(invalid)
 	}
+	if args := cmd.Flags().Args(); cmd.HasSubCommands() && len(args) > 0 {
+		return NoSuchCommand(cmd, args) // whose flags are not known either
+	}
 	name, ok := strings.CutPrefix(err.Error(), "unknown flag: --")
 	if !ok {
-		return err
+		return fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())
 	}
 	var known []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
@@ -70,7 +71,7 @@ func FlagError(cmd *cobra.Command, err error) error {
 			known = append(known, f.Name)
 		}
 	})
-	nearest := api.Nearest(name, known)
+	nearest := similarFlag(name, known)
 	if nearest == "" {
 		return fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())
 	}

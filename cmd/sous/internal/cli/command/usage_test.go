@@ -29,7 +29,12 @@ func TestMessagesForWrongCommandLines(t *testing.T) {
 		"deploy . --yes=no":                     `invalid argument "no" for --yes: want true or false`,
 		"deploy . --if-version 0":               `invalid argument "0" for --if-version: want a whole number, at least 1`,
 		"create":                                "missing --role\n  --role: one of admin, viewer",
-		"deploy . -z":                           "unknown shorthand flag: 'z' in -z",
+		"deploy . -z":                           "unknown shorthand flag: 'z' in -z; see sous deploy --help",
+		"deploy . --delay 5s":                   "unknown flag: --delay; did you mean --in?",
+		"depoly --other":                        `unknown command "depoly" for "sous"; did you mean deploy?`,
+		"publish .":                             `unknown command "publish" for "sous"; did you mean deploy?`,
+		"set":                                   `unknown command "set" for "sous"; did you mean secret set?`,
+		"secret put":                            `unknown command "put" for "sous secret"; did you mean set?`,
 	} {
 		run := func(*cobra.Command, []string) error { return nil }
 		deploy := &cobra.Command{Use: "deploy DIR", Args: cobra.ExactArgs(1), RunE: run}
@@ -43,7 +48,8 @@ func TestMessagesForWrongCommandLines(t *testing.T) {
 		if err := create.MarkFlagRequired("role"); err != nil {
 			t.Fatalf("MarkFlagRequired: %v", err)
 		}
-		root := &cobra.Command{Use: "sous", SilenceErrors: true, SilenceUsage: true}
+		root := &cobra.Command{Use: "sous", SilenceErrors: true, SilenceUsage: true, Args: NoSuchCommand, RunE: ShowHelp}
+		root.AddCommand(Group("secret", "", &cobra.Command{Use: "set NAME", RunE: run}))
 		root.AddCommand(deploy, create, &cobra.Command{Use: "pull NAME [DIR]", Args: cobra.RangeArgs(1, 2), RunE: run},
 			&cobra.Command{Use: "version", Args: cobra.NoArgs, RunE: run})
 		root.SetFlagErrorFunc(FlagError)

@@ -35,10 +35,11 @@ is deployed as by sous fn deploy. The command goes on after a failure, and then 
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			root := folderOf(args)
-			folders, err := functionFolders(root)
+			folders, bare, err := functionFolders(root)
 			if err != nil {
 				return err
 			}
+			a.noteBare(bare)
 			if len(folders) == 0 {
 				return noFunction(root)
 			}
@@ -56,10 +57,10 @@ is deployed as by sous fn deploy. The command goes on after a failure, and then 
 }
 
 // functionFolders returns the folders of functions in and below root, in order. A root without
-// any is the function itself if it has a module with a usual name.
-func functionFolders(root string) ([]string, error) {
-	var out []string
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+// any is the function itself if it has a module with a usual name. bare are the other folders
+// that have such a module: they may be functions whose settings were forgotten.
+func functionFolders(root string) (folders, bare []string, err error) {
+	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.IsDir() {
 			return err
 		}
@@ -67,29 +68,45 @@ func functionFolders(root string) ([]string, error) {
 			return fs.SkipDir
 		}
 		if isFunctionFolder(path) {
-			out = append(out, path)
+			folders = append(folders, path)
 			return fs.SkipDir
+		}
+		if hasFile(path, bundle.EntryJS, bundle.EntryTS) {
+			bare = append(bare, path)
 		}
 		return nil
 	})
-	if err != nil || len(out) > 0 {
-		return out, err
+	if err != nil || len(folders) > 0 || len(bare) == 0 || bare[0] != root {
+		return folders, bare, err
 	}
-	source, err := openSource(root)
-	if err == nil && source.entry("") != "" {
-		out = append(out, root)
+	return bare[:1], bare[1:], nil
+}
+
+// noteBare names folders with a module of a function that are not deployed.
+func (a commands) noteBare(bare []string) {
+	if len(bare) == 0 {
+		return
 	}
-	return out, err
+	which, outcome := bare[0]+" has", "it is"
+	if more := len(bare) - 1; more > 0 {
+		which, outcome = fmt.Sprintf("%s and %s more have", bare[0], command.Plural(more, "folder")), "they are"
+	}
+	settings := filepath.Join(bare[0], manifest.SettingsFile)
+	a.Note("%s a module of a function but neither a %s nor a %s, so %s not deployed; to deploy %s, write {} to %s",
+		which, manifest.SettingsFile, bundle.ManifestFile, outcome, bare[0], settings)
 }
 
 // isFunctionFolder reports whether a folder has settings or a manifest.
 func isFunctionFolder(path string) bool {
-	for _, file := range []string{manifest.SettingsFile, bundle.ManifestFile} {
-		if _, err := os.Stat(filepath.Join(path, file)); err == nil {
-			return true
-		}
-	}
-	return false
+	return hasFile(path, manifest.SettingsFile, bundle.ManifestFile)
+}
+
+// hasFile reports whether a folder has a file with one of the names.
+func hasFile(folder string, names ...string) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
+		_, err := os.Stat(filepath.Join(folder, name))
+		return err == nil
+	})
 }
 
 // noFunction returns the error of a folder tree without functions.

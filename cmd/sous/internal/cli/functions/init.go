@@ -86,6 +86,7 @@ All but js have a package.json with pinned versions.`,
 	}
 	cmd.Flags().BoolVar(&typescript, "ts", false, "the same as --template ts")
 	cmd.Flags().StringVar(&kind, "template", templateJS, "what to begin with: "+strings.Join(templateNames(), ", "))
+	_ = cmd.RegisterFlagCompletionFunc("template", cobra.FixedCompletions(templateNames(), cobra.ShellCompDirectiveNoFileComp)) // the flag exists
 	return cmd
 }
 

@@ -16,9 +16,9 @@ func (a commands) fnListCommand() *cobra.Command {
 		Use: "list", Short: "List the namespace's functions, with their calls and last failures", Args: cobra.NoArgs,
 		Long: `List the namespace's functions.
 
-VERSION is the one that the alias prod serves. CALLS and FAILED count the calls
-that ended in the current hour and the 23 hours before it, with a delay of some
-seconds. LAST FAILURE is kept for a week.`,
+VERSION is the one that the alias prod serves; ALIASES has the versions of other aliases.
+CALLS and FAILED count the calls that ended in the current hour and the 23 hours before it,
+with a delay of some seconds. LAST FAILURE is kept for a week.`,
 	}
 	limit := command.RegisterLimit(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -39,6 +39,7 @@ func functionRow(f api.FunctionCalls) []string {
 	for _, alias := range f.Aliases {
 		if alias.Alias == api.DefaultAlias {
 			version = fmt.Sprint(alias.Version)
+			aliases = append(aliases, alias.Alias)
 			continue
 		}
 		aliases = append(aliases, fmt.Sprintf("%s=%d", alias.Alias, alias.Version))

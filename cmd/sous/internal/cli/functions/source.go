@@ -105,6 +105,9 @@ func (s *sourceDir) files() (map[string][]byte, error) {
 		if d.IsDir() {
 			return nil
 		}
+		if d.Type()&fs.ModeSymlink != 0 {
+			return api.Errorf(api.CodeValidationBundle, "%s is a symbolic link; name it in %s or replace it with the file", rel, ignoreFile)
+		}
 		if !d.Type().IsRegular() {
 			return api.Errorf(api.CodeValidationBundle, "%s is not a regular file; name it in %s or replace it", rel, ignoreFile)
 		}
@@ -120,10 +123,11 @@ func (s *sourceDir) files() (map[string][]byte, error) {
 		out[rel], err = os.ReadFile(filepath.Join(s.root, filepath.FromSlash(rel)))
 		return err
 	})
-	if err != nil {
+	usual := hasFile(s.root, bundle.EntryJS, bundle.EntryTS) || isFunctionFolder(s.root)
+	if err != nil && usual {
 		return nil, err
 	}
-	if len(out) == 0 {
+	if err != nil || len(out) == 0 { // without a module, the folder is probably the wrong one
 		return nil, api.Errorf(api.CodeValidationBundle, "%s has no file of a function: write %s or %s, or run sous fn init %s", s.root, bundle.EntryJS, bundle.EntryTS, s.root)
 	}
 	return out, bundle.Validate(out)
