@@ -105,7 +105,7 @@ func TestChildSeenFromOutside(t *testing.T) {
 	}
 	environment, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	if err != nil || string(environment) != "GODEBUG=containermaxprocs=0\x00" {
-		t.Errorf("environment %q, %v", environment, err)
+		t.Errorf("environment: got %q and error %v, want only GODEBUG=containermaxprocs=0", environment, err)
 	}
 	for _, l := range []struct {
 		name     string
@@ -129,7 +129,7 @@ func TestChildSeenFromOutside(t *testing.T) {
 	}
 	mapped, err := memory.MappedBytes(pid)
 	if room := s.child.limit - mapped; err != nil || room > 320<<20 {
-		t.Errorf("it may map %d MB more, %v", room>>20, err)
+		t.Errorf("got room to map %d MB more, error %v, want at most 320", room>>20, err)
 	}
 }
 

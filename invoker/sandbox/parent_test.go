@@ -75,7 +75,7 @@ func checkParent(t *testing.T, cmd *exec.Cmd, namespaces, otherUser bool) {
 			t.Fatal("the parent failed: ", lines.Err())
 		}
 		if err := json.Unmarshal(lines.Bytes(), into); err != nil {
-			t.Fatalf("%v in %s", err, lines.Bytes())
+			t.Fatalf("json.Unmarshal of %s: %v", lines.Bytes(), err)
 		}
 	}
 	for _, l := range found {
