@@ -106,7 +106,7 @@ func TestScriptsMayBeCutAfterAnyWrite(t *testing.T) {
 					if !cutOnce(newIndexed(t, whole), name, op, cut) {
 						open++
 					} else if k == 0 {
-						t.Errorf("%s writes nothing", name)
+						t.Errorf("%s: got no writes, want at least 1", name)
 					}
 				}
 			}

@@ -132,7 +132,7 @@ func TestExpireOfWhatIsGone(t *testing.T) {
 				t.Errorf("%s: got error %v, want success", name, err)
 			}
 			if r, err := x.full.Get(t.Context(), key); err != nil || (r != nil) != (name == "put") || r != nil && r.TTL != 0 {
-				t.Errorf("%s: got %+v, %v", name, r, err)
+				t.Errorf("%s: got %+v and error %v, want a record only after put, without a time to live", name, r, err)
 			}
 		}
 	})

@@ -119,7 +119,7 @@ func TestIndexFollowsAnyHistory(t *testing.T) {
 			x.agree("after a history", statestoretest.HistoryFilters()...)
 		})
 		if n := x.with.Repaired(); n != 0 {
-			t.Errorf("%d entries had to be repaired", n)
+			t.Errorf("got %d entries repaired, want 0", n)
 		}
 	})
 }
@@ -244,7 +244,7 @@ func TestOtherTypesArePassedOver(t *testing.T) {
 			t.Error("a string is read as a record")
 		}
 		if err := x.full.Delete(t.Context(), x.key("string")); err == nil || rdb.Exists(t.Context(), x.key("string")).Val() == 0 {
-			t.Error("a string is deleted as a record:", err)
+			t.Errorf("Delete of a string: got error %v, want one, and the string kept", err)
 		}
 	})
 }
