@@ -49,7 +49,7 @@ func TestForbiddenSystemCalls(t *testing.T) {
 		r := s.Run(t.Context(), do(name))
 		var got string
 		if err := json.Unmarshal(r.Value, &got); err != nil {
-			t.Fatalf("json.Unmarshal: %s: %+v %v", name, r.Error, err)
+			t.Fatalf("json.Unmarshal for %s: %v\nrun ended with %+v", name, err, r.Error)
 		}
 		if got != expected {
 			t.Errorf("%s: %s, want %s", name, got, expected)
@@ -222,7 +222,7 @@ func TestWithoutNamespaces(t *testing.T) {
 			t.Errorf("isolation %s: got %s and own network %v, want own network %v", i, s.child.Isolation, got, i == nursery.IsolateSelf)
 		}
 		if e := s.child.limitAddressSpace(s.child.limit, s.child.limit); e != nil {
-			t.Errorf("limitAddressSpace: %v", e)
+			t.Errorf("limitAddressSpace: got %v, want no error", e)
 		}
 		p.Release(s)
 	}
