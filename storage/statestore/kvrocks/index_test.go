@@ -40,7 +40,7 @@ func (x *indexed) key(rest string) string { return x.root + ":" + rest }
 func (x *indexed) put(rest string, pairs ...string) {
 	x.Helper()
 	if err := x.with.Put(x.Context(), x.key(rest), statestore.Record{Fields: fields(pairs...)}); err != nil {
-		x.Fatal(err)
+		x.Fatalf("Put(%s): %v", rest, err)
 	}
 }
 
@@ -62,7 +62,7 @@ func (x *indexed) scan(s statestore.Store, prefix string, f *statestore.Filter) 
 	keys := []string{}
 	for e, err := range s.Scan(x.Context(), prefix, f) {
 		if err != nil {
-			x.Fatal(err)
+			x.Fatalf("Scan(%s): %v", prefix, err)
 		}
 		keys = append(keys, strings.TrimPrefix(e.Key, x.root+":"))
 	}
@@ -74,7 +74,7 @@ func (x *indexed) agree(what string, filters ...*statestore.Filter) {
 	x.Helper()
 	for _, f := range filters {
 		if diff := cmp.Diff(x.scan(x.full, x.root+":", f), x.scan(x.with, x.root+":", f)); diff != "" {
-			x.Errorf("%s: by n %s %q: %s", what, f.Op, f.Value, diff)
+			x.Errorf("%s: keys by n %s %q differ (-want +got):\n%s", what, f.Op, f.Value, diff)
 		}
 	}
 }
@@ -84,7 +84,7 @@ func (x *indexed) members() map[string]float64 {
 	x.Helper()
 	entries, err := x.backend.Client().ZRangeWithScores(x.Context(), x.set, 0, -1).Result()
 	if err != nil {
-		x.Fatal(err)
+		x.Fatalf("ZRangeWithScores(%s): %v", x.set, err)
 	}
 	members := map[string]float64{}
 	for _, z := range entries {
