@@ -19,7 +19,7 @@ func FuzzNames(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		if ref, err := api.ParseRef(text); err == nil && ref.Validate() != nil {
-			t.Errorf("ParseRef(%q) = %+v, which is not valid", text, ref)
+			t.Errorf("ParseRef(%q) = %+v, want an error or a valid ref", text, ref)
 		}
 		for name, check := range map[string]func(string) error{
 			"tenant": api.ValidateTenant, "alias": api.ValidateAlias, "task id": api.ValidateTaskID, "task type": api.ValidateTaskType,
@@ -30,7 +30,7 @@ func FuzzNames(f *testing.F) {
 			}
 		}
 		if hidden := api.WithoutKeys(text); api.ContainsKey(hidden) {
-			t.Errorf("WithoutKeys(%q) = %q, which has a key", text, hidden)
+			t.Errorf("WithoutKeys(%q) = %q, want a text without a key", text, hidden)
 		}
 		_, _ = api.KeyTimeMS(text) // must not panic
 		_, _ = api.DraftTimeMS(text)

@@ -21,11 +21,11 @@ func TestChainsAreBounded(t *testing.T) {
 	}
 	j.Chain.OnExit = &step
 	if err := j.Validate(0); api.ErrorCode(err) != api.CodeInvalid {
-		t.Errorf("two halves and their quotes: %v", err)
+		t.Errorf("two halves and their quotes: got error %v, want code %s", err, api.CodeInvalid)
 	}
 	j.Chain = &api.Chain{Steps: make([]api.ChainStep, api.MaxChainSteps+1)}
 	if err := j.Validate(0); api.ErrorCode(err) != api.CodeInvalid {
-		t.Errorf("too many steps: %v", err)
+		t.Errorf("too many steps: got error %v, want code %s", err, api.CodeInvalid)
 	}
 }
 

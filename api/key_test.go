@@ -16,23 +16,23 @@ func TestKeysAreRecognised(t *testing.T) {
 		t.Fatalf("api.NewKeySecret: %v", err)
 	}
 	if !api.LooksLikeKey(text) {
-		t.Errorf("%q is no key", text)
+		t.Errorf("LooksLikeKey(%q) = false, want true", text)
 	}
 	if at, err := api.KeyTimeMS(id); err != nil || at != 1_700_000_000_000 {
 		t.Errorf("KeyTimeMS(%q) = %d and error %v, want 1700000000000 and no error", id, at, err)
 	}
 	if strings.TrimPrefix(id, "key_") != text[5:31] {
-		t.Errorf("the id %q is not that of %q", id, text)
+		t.Errorf("NewKeySecret: got id %q for %q, want the id of the key", id, text)
 	}
 	other, _, err := api.NewKeySecret(1_700_000_000_000, rand.Reader)
 	if err != nil || other == text || api.KeyDigest(other) == api.KeyDigest(text) {
-		t.Errorf("two keys are one: %v", err)
+		t.Errorf("second NewKeySecret: got the same key or error %v, want another key", err)
 	}
 	// Strict: the last character carries four bits of the secret and no more.
 	for _, bad := range []string{"", "sous_", text[1:], text + "A", text[:len(text)-1], "sous-" + text[5:], text[:31] + "-" + text[32:],
 		text[:40] + "!" + text[41:], "sous_" + strings.ToLower(text[5:31]) + text[31:] + "\n", text[:len(text)-1] + "B", " " + text} {
 		if bad != text && api.LooksLikeKey(bad) {
-			t.Errorf("%q passes for a key", bad)
+			t.Errorf("LooksLikeKey(%q) = true, want false", bad)
 		}
 	}
 }
@@ -56,7 +56,7 @@ func TestKeysAreCutOutOfText(t *testing.T) {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 		if got := api.ContainsKey(text); got != (text != want) {
-			t.Errorf("%q: holds a key: %v", text, got)
+			t.Errorf("ContainsKey(%q) = %v, want %v", text, got, text != want)
 		}
 	}
 }

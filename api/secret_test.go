@@ -35,7 +35,7 @@ func TestSecretValues(t *testing.T) {
 			t.Errorf("ValidateSecretValue(%.20q): got error %v, want success: %v", value, err, ok)
 		}
 		if err != nil && len(value) > 0 && strings.Contains(err.Error(), value) {
-			t.Errorf("the error tells the value: %v", err)
+			t.Errorf("ValidateSecretValue: got error %q, want one without the value", err)
 		}
 	}
 }

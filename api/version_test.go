@@ -25,7 +25,7 @@ func TestVersionHandles(t *testing.T) {
 			if err := v.Handles(trigger); api.ErrorCode(err) == api.CodeInvalid {
 				refused = append(refused, trigger)
 			} else if err != nil {
-				t.Errorf("Handles(%q) of %s: %v", trigger, tc.name, err)
+				t.Errorf("Handles(%q) of %s: got error %v, want none or code %s", trigger, tc.name, err, api.CodeInvalid)
 			}
 		}
 		if !slices.Equal(refused, tc.refused) {

@@ -46,7 +46,7 @@ func TestActivityIsAFunction(t *testing.T) {
 		t.Errorf("%+v, source %+v, want %+v", got, source, want)
 	}
 	if got.Event.Input.JSON.Amount != 12 || got.Event.Input.Raw != "eyJhbW91bnQiOjEyfQ==" || got.Attempt != 1 || got.Left > 7000 {
-		t.Errorf("got = %+v", got)
+		t.Errorf(`got %+v, want input {"amount":12} in both forms, attempt 1 and at most 7000 ms left`, got)
 	}
 	stored := b.activations("echo")
 	if len(stored) != 1 || stored[0].ActivationID != got.ID || stored[0].Status != api.StatusSuccess || stored[0].Trigger.Type != api.TriggerCadence {

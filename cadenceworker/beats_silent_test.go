@@ -130,7 +130,7 @@ func TestLatestHeartbeatIsSent(t *testing.T) {
 			got := p.latest
 			p.mu.Unlock()
 			if got != want {
-				t.Fatalf("the server has %s, reported was %s", got, want)
+				t.Fatalf("the server: got progress %s, want %s", got, want)
 			}
 		}
 	})

@@ -336,7 +336,7 @@ func eventually(t *testing.T, what string, check func() error) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("not in time: %s: %v", what, err)
+			t.Fatalf("%s: got error %v after 60 s, want none", what, err)
 		}
 		time.Sleep(20 * time.Millisecond) // between two questions, not in place of one
 	}

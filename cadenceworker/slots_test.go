@@ -53,7 +53,7 @@ func TestPlacesAreResized(t *testing.T) {
 	brief, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	if err := p.acquire(brief); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("a place over the limit: %v", err)
+		t.Errorf("acquire over the limit: got error %v, want %v", err, context.DeadlineExceeded)
 	}
 	got := make(chan error, 1)
 	go func() { got <- p.acquire(t.Context()) }()
@@ -81,7 +81,7 @@ func TestPlacesBeginUnderTheLimitOfThatMoment(t *testing.T) {
 	brief, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	if err := p.begin(brief); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("two have begun under a limit of one: %v", err)
+		t.Errorf("begin under a limit of 1 with one begun: got error %v, want %v", err, context.DeadlineExceeded)
 	}
 	p.release() // the one that gave up
 	got := make(chan error, 1)

@@ -97,7 +97,7 @@ func wantChild(t *testing.T, r *tracetest.SpanRecorder, under sdktrace.ReadOnlyS
 			return span
 		}
 	}
-	t.Fatalf("no span %s below %s", name, under.Name())
+	t.Fatalf("got no span %s below %s, want one", name, under.Name())
 	return nil
 }
 
@@ -152,7 +152,7 @@ func TestTasksAreTraced(t *testing.T) {
 		t.Errorf(`span of the failed task: got status %v and attributes %v, want an error without a text, error.type "NoMoney" and outcome "failed"`, span.Status(), span.Attributes())
 	}
 	if span.Parent().IsValid() {
-		t.Errorf("it has a parent: %v", span.Parent())
+		t.Errorf("got span with parent %v, want none", span.Parent())
 	}
 	if invoke := wantChild(t, recorder, span, "invoke"); invoke.Status().Code != codes.Error || attr(invoke, "sous.status").AsString() != "error" {
 		t.Errorf(`span of the invocation: got status %v and attributes %v, want an error and sous.status "error"`, invoke.Status(), invoke.Attributes())
@@ -163,10 +163,10 @@ func TestTasksAreTraced(t *testing.T) {
 	for i, want := range []string{"failed", "completed"} {
 		span := attempts[i]
 		if attr(span, "cadence.attempt").AsInt64() != int64(i) || attr(span, "cadence.outcome").AsString() != want {
-			t.Errorf("attempt %d: %v", i, span.Attributes())
+			t.Errorf("attempt %d: got attributes %v, want this attempt with outcome %s", i, span.Attributes(), want)
 		}
 		if got := heartbeats(span); len(got) == 0 || got[0] != "ok" {
-			t.Errorf("heartbeats of attempt %d: %v", i, got)
+			t.Errorf("attempt %d: got heartbeats %v, want ok first", i, got)
 		}
 		wantChild(t, recorder, wantChild(t, recorder, span, "invoke"), "cadence.heartbeat")
 	}

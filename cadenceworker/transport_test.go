@@ -71,7 +71,7 @@ func TestCloseWaitsForCalls(t *testing.T) {
 	for conn.link.underWay() == 0 {
 		select {
 		case err := <-called:
-			t.Fatalf("the call did not wait: %v", err)
+			t.Fatalf("call: got an end with error %v, want it to wait", err)
 		case <-time.After(time.Millisecond):
 		}
 	}
@@ -84,7 +84,7 @@ func TestCloseWaitsForCalls(t *testing.T) {
 	go func() { closed <- conn.Close(t.Context()) }()
 	select {
 	case err := <-closed:
-		t.Errorf("the connection closed during a call: %v", err)
+		t.Errorf("Close during a call: got an end with error %v, want it to wait", err)
 	case <-time.After(50 * time.Millisecond):
 	}
 	cancel()

@@ -384,7 +384,7 @@ func holds(t *testing.T, route string, a answer, want verdict) {
 		case a.status == 401, a.status == 403, a.status == 405, a.status >= 500,
 			p.Code == api.CodeRouteNotFound, p.Code == api.CodeTenantNotFound, p.Code == api.CodeActivationNotFound, p.Code == api.CodeJobNotFound,
 			p.Code == api.CodeTaskNotFound:
-			t.Errorf("%s: refused: %d %s", route, a.status, a.body)
+			t.Errorf("%s: got %d %s, want it admitted", route, a.status, a.body)
 		}
 		return
 	}

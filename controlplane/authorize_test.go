@@ -19,7 +19,7 @@ func TestPathsWithANamespaceAreOpenToItsKeys(t *testing.T) {
 	t.Parallel()
 	for _, route := range start(t).control.Routes() {
 		if named := strings.Contains(route.Path, "{namespace}"); named != (route.Extent == rest.PathNamespaceOnly) {
-			t.Errorf("%s %s: extent = %d, path has a namespace: %v", route.Method, route.Path, route.Extent, named)
+			t.Errorf("%s %s: got extent %d with a namespace in the path: %v, want them to agree", route.Method, route.Path, route.Extent, named)
 		}
 	}
 }
@@ -56,6 +56,6 @@ func TestActionsAreDocumented(t *testing.T) {
 	slices.Sort(lines)
 	slices.Sort(documented)
 	if diff := cmp.Diff(lines, documented); diff != "" {
-		t.Errorf("rules and docs/access.md (- is not documented, + is not so): %s", diff)
+		t.Errorf("rules differ from docs/access.md (-want +got): %s", diff)
 	}
 }

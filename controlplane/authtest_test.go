@@ -105,7 +105,7 @@ func (k *keyed) holdsNone(t *testing.T, where, text string) {
 	defer k.mu.Unlock()
 	for _, secret := range k.secrets {
 		if strings.Contains(text, secret) {
-			t.Errorf("%s holds a key: %s", where, text)
+			t.Errorf("%s: got a key in %s, want none", where, text)
 			return
 		}
 	}

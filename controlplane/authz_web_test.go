@@ -131,7 +131,7 @@ func TestPrivateAndMissingLookTheSame(t *testing.T) {
 	own, _ := k.key(t, api.RoleAdmin)
 	if got, want := k.as(t, foreign, "POST", k.endpoint("payments", "hello", "prod"), "").refused(t, 404, api.CodeFunctionNotFound).Detail,
 		k.as(t, own, "POST", k.endpoint("payments", "ghost", "prod"), "").refused(t, 404, api.CodeFunctionNotFound).Detail; got != strings.ReplaceAll(want, "ghost", "hello") {
-		t.Errorf("%q, and to their own %q", got, want)
+		t.Errorf("another tenant's key: got detail %q, want %q as for a key of its own, with another name", got, want)
 	}
 	// And for a tenant that is one, and one that is none.
 	for _, path := range []string{"", "/namespaces", "/keys", "/audit", "/namespaces/payments/functions"} {
@@ -148,7 +148,7 @@ func TestPrivateAndMissingLookTheSame(t *testing.T) {
 	theirs, _ := k.key(t, api.RoleAdmin, ofTenant(nobody))
 	if got, want := k.as(t, theirs, "GET", "/v1/tenants/"+nobody, "").refused(t, 404, api.CodeTenantNotFound).Detail,
 		k.as(t, foreign, "GET", "/v1/tenants/"+nobody, "").refused(t, 404, api.CodeTenantNotFound).Detail; got != want {
-		t.Errorf("%q, and to others %q", got, want)
+		t.Errorf("key of the tenant itself: got detail %q, want %q as for others", got, want)
 	}
 }
 

@@ -242,7 +242,7 @@ func TestBadInputIsRefusedAndChangesNothing(t *testing.T) {
 			a := h.call(t, tc.method, tc.path, tc.body, "Content-Type", tc.contentType)
 			p := a.refused(t, tc.status, tc.code)
 			if strings.Contains(string(a.body), lostKey) {
-				t.Errorf("repeats a key: %s", a.body)
+				t.Errorf("got a key in the answer %s, want none", a.body)
 			}
 			if tc.field != "" && (len(p.Errors) == 0 || p.Errors[0].Path != tc.field) {
 				t.Errorf("errors %+v, want the first at %q", p.Errors, tc.field)

@@ -279,7 +279,7 @@ func TestWorkerBindingsAreWhoeversChangedThem(t *testing.T) {
 	}
 	for _, action := range []string{"cs:cadence:worker:create", "cs:cadence:worker:update", "cs:cadence:worker:delete"} {
 		if !audited[action] {
-			t.Errorf("the audit has no %s", action)
+			t.Errorf("audit: got no event %s, want one", action)
 		}
 	}
 }

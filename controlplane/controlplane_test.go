@@ -272,7 +272,7 @@ func (a answer) refused(t *testing.T, status int, code api.Code) problem {
 	id := a.header.Get("X-Request-Id")
 	if p.Status != status || p.Title == "" || p.Detail == "" || p.Error.Code != code ||
 		p.Error.Message != p.Detail || p.RequestID != id || p.Error.RequestID != id || !strings.HasPrefix(id, "req_") {
-		t.Errorf("problem is inconsistent: %s (X-Request-Id %s)", a.body, id)
+		t.Errorf("got problem %s with X-Request-Id %s, want status %d, code %s and the same request id in all places", a.body, id, status, code)
 	}
 	return p
 }

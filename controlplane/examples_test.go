@@ -187,7 +187,7 @@ func TestExamplesAreAnswersOfTheServer(t *testing.T) {
 	for path, item := range h.contract.paths {
 		for method, operation := range item.(map[string]any) {
 			if _, ok := got[operation.(map[string]any)["operationId"].(string)]; !ok {
-				t.Errorf("%s %s has no example: add a line to testdata/story.txt", method, path)
+				t.Errorf("%s %s: got no example, want one: add a line to testdata/story.txt", method, path)
 			}
 		}
 	}

@@ -34,7 +34,7 @@ func TestOnlyLoopbackNamesAreAnswered(t *testing.T) {
 		for _, path := range []string{"/healthz", "/openapi.json", h.web("/"), h.fn("")} {
 			a := h.call(t, "GET", path, "", "Host", host)
 			if allowed && a.status == 403 {
-				t.Errorf("%s %s: refused: %s", host, path, a.body)
+				t.Errorf("GET %s of host %s: got 403 %s, want it admitted", path, host, a.body)
 			}
 			if !allowed {
 				a.refused(t, 403, api.CodeHostHeaderRefused)

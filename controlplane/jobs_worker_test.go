@@ -35,7 +35,7 @@ func TestTheWorkerOverHTTP(t *testing.T) {
 	if err != nil || len(made) != total {
 		t.Fatalf("Enqueue: got %d jobs and error %v, want %d jobs and no error", len(made), err, total)
 	}
-	w, err := worker.New(namespace, worker.Config{Concurrency: 4, Wait: 50 * time.Millisecond, OnError: func(err error) { t.Errorf("got error %v", err) }})
+	w, err := worker.New(namespace, worker.Config{Concurrency: 4, Wait: 50 * time.Millisecond, OnError: func(err error) { t.Errorf("OnError: got error %v, want no call", err) }})
 	if err != nil {
 		t.Fatalf("New: %v", err)
 	}
@@ -100,7 +100,7 @@ func TestTheWorkerHearsOfItsJobs(t *testing.T) {
 	if err != nil {
 		t.Fatalf("Enqueue: %v", err)
 	}
-	w, err := worker.New(namespace, worker.Config{Lease: lease, OnError: func(err error) { t.Errorf("got error %v", err) }})
+	w, err := worker.New(namespace, worker.Config{Lease: lease, OnError: func(err error) { t.Errorf("OnError: got error %v, want no call", err) }})
 	if err != nil {
 		t.Fatalf("New: %v", err)
 	}
@@ -141,7 +141,7 @@ func TestTheWorkerHearsOfItsJobs(t *testing.T) {
 		t.Fatalf("CancelJob: %v", err)
 	}
 	if cause := <-causes; !errors.Is(cause, worker.ErrCancelled) {
-		t.Errorf("ended by %v", cause)
+		t.Errorf("got cause %v, want %v", cause, worker.ErrCancelled)
 	}
 	stop()
 	if err := <-ended; err != nil {

@@ -54,7 +54,7 @@ func TestKeysAreMadeListedAndRevoked(t *testing.T) {
 		k.holdsNone(t, "a list", string(a.body))
 		for _, digest := range []string{made.Secret, plain.Secret, admin} {
 			if strings.Contains(string(a.body), api.KeyDigest(digest)) {
-				t.Errorf("a list holds a digest: %s", a.body)
+				t.Errorf("list: got a digest in %s, want none", a.body)
 			}
 		}
 		p := ok[api.Page[api.Key]](t, a, 200)

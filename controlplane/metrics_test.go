@@ -66,7 +66,7 @@ func TestRequestsAreCountedByRoute(t *testing.T) {
 		h.call(t, tc.method, tc.path, "")
 		h.counted(t, reg, allBefore+1)
 		if count() != before+1 || timed() != timedBefore+1 {
-			t.Errorf("%s %s is not counted once as %s %s %s", tc.method, tc.path, tc.label, tc.route, tc.code)
+			t.Errorf("%s %s: got %g requests and %g durations more, want 1 as %s %s %s", tc.method, tc.path, count()-before, timed()-timedBefore, tc.label, tc.route, tc.code)
 		}
 	}
 	before := metricstest.Value(t, reg, "sous_http_requests_total")

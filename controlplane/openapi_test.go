@@ -96,7 +96,7 @@ func (h *harness) holdsContract(t *testing.T, method, path string, a answer) {
 	}
 	status, response := h.contract.response(operation.(map[string]any)["responses"].(map[string]any), a.status)
 	if response == nil {
-		t.Errorf("%s %s answers %d, which the document does not name", method, template, a.status)
+		t.Errorf("%s %s: got status %d, want one that the document names", method, template, a.status)
 		return
 	}
 	pointer := []string{"paths", template, strings.ToLower(method), "responses", status}
@@ -110,7 +110,7 @@ func (h *harness) holdsContract(t *testing.T, method, path string, a answer) {
 		return
 	}
 	if _, named := content[contentType]; !named {
-		t.Errorf("%s %s answers %s with %q, which the document does not name", method, template, status, contentType)
+		t.Errorf("%s %s: got status %s with content type %q, want a type that the document names", method, template, status, contentType)
 		return
 	}
 	if !strings.HasSuffix(contentType, "json") {
@@ -268,7 +268,7 @@ func TestDocsNeedNoNetwork(t *testing.T) {
 	}
 	for _, outside := range []string{"http://", "https://", "<script ", "src="} {
 		if strings.Contains(string(a.body), outside) {
-			t.Errorf("the page holds %q", outside)
+			t.Errorf("page: got %q in it, want none", outside)
 		}
 	}
 	if requests, operations := bytes.Count(a.body, []byte(`<pre class="request">`)), bytes.Count(a.body, []byte("<details")); requests != operations {
@@ -279,7 +279,7 @@ func TestDocsNeedNoNetwork(t *testing.T) {
 		`curl -X GET &#34;$SOUS_URL/v1/tenants/t_acme01/activations?function=hello`, `&#34;next_cursor&#34;: null`,
 	} {
 		if !strings.Contains(string(a.body), part) {
-			t.Errorf("the page lacks %q", part)
+			t.Errorf("page: got no %q, want it", part)
 		}
 	}
 }

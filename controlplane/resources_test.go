@@ -177,7 +177,7 @@ func TestConcurrentPublishesAreConsecutive(t *testing.T) {
 		wg.Wait()
 		for n := int64(1); n <= clients; n++ {
 			if !seen[n] {
-				t.Errorf("no version %d in %v", n, seen)
+				t.Errorf("got versions %v, want %d among them", seen, n)
 			}
 		}
 	})

@@ -167,7 +167,7 @@ func TestFollowedLogsEndWithTheirKey(t *testing.T) {
 				}
 			}, "Authorization", "Bearer "+key)
 			if seen != 1 || ended {
-				t.Errorf("%d lines; the activation ended: %v", seen, ended)
+				t.Errorf("got %d lines and the end of the activation: %v, want 1 line and no end", seen, ended)
 			}
 		})
 	}

@@ -277,7 +277,7 @@ func TestBadSchedulesAreRefusedAndChangeNothing(t *testing.T) {
 			}
 			p := h.call(t, tc.method, path, tc.body, headers...).refused(t, tc.status, tc.code)
 			if strings.Contains(p.Detail, "json:") || strings.Contains(p.Detail, "strconv") || strings.Contains(p.Detail, " type ") {
-				t.Errorf("it tells of the server's own: %s", p.Detail)
+				t.Errorf("got detail %q, want none of the words of the decoder", p.Detail)
 			}
 			if tc.field != "" && (len(p.Errors) == 0 || p.Errors[0].Path != tc.field) {
 				t.Errorf("errors %+v, want the first at %q", p.Errors, tc.field)
@@ -342,7 +342,7 @@ func TestSchedulesAreWhoeversChangedThem(t *testing.T) {
 			found = found || e.Action == action
 		}
 		if !found {
-			t.Errorf("the audit has no %s", action)
+			t.Errorf("audit: got no event %s, want one", action)
 		}
 	}
 }

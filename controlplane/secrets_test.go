@@ -152,7 +152,7 @@ func TestValuesShowNowhere(t *testing.T) {
 		a := h.call(t, "PUT", h.secretPath("stripe"), tc.body, tc.headers...)
 		a.refused(t, tc.status, tc.code)
 		if text := fmt.Sprint(string(a.body), a.header); strings.Contains(text, value) || strings.Contains(text, "123456789123") {
-			t.Errorf("%s: the answer holds the value: %s", tc.name, text)
+			t.Errorf("%s: got the value in the answer %s, want no value", tc.name, text)
 		}
 	}
 	ok[api.Secret](t, h.call(t, "PUT", h.secretPath("stripe"), `{"value":"`+value+`"}`), http.StatusCreated)
@@ -164,7 +164,7 @@ func TestValuesShowNowhere(t *testing.T) {
 		t.Errorf("got %d audit events, want those of %d refusals and of the secret", len(events), single)
 	}
 	if slices.ContainsFunc(events, func(e api.AuditEvent) bool { return strings.Contains(fmt.Sprint(e), value) }) {
-		t.Errorf("the audit holds the value: %+v", events)
+		t.Errorf("audit: got the value in %+v, want no value", events)
 	}
 	h.Close()
 	log.mu.Lock()

@@ -44,7 +44,7 @@ func TestReadiness(t *testing.T) {
 	before := logged.Len()
 	h.call(t, "GET", "/readyz", "").refused(t, 503, api.CodeShuttingDown)
 	if logged.Len() != before {
-		t.Errorf("warns of a shutdown that was asked for: %v", logged.All()[before:])
+		t.Errorf("got log lines %v of a shutdown that was asked for, want none", logged.All()[before:])
 	}
 	ok[any](t, h.call(t, "GET", "/healthz", ""), 200)
 }
@@ -60,7 +60,7 @@ func TestPanicsAreAnsweredAndLogged(t *testing.T) {
 	} {
 		p := a.refused(t, 500, api.CodeInternal)
 		if strings.Contains(string(a.body), "secret") {
-			t.Errorf("the answer reveals an internal error: %s", a.body)
+			t.Errorf("got answer %s, want nothing of the internal error in it", a.body)
 		}
 		found := logged.FilterMessage("panic").FilterField(zap.String("request_id", p.RequestID)).Len()
 		if found != 1 {

@@ -67,17 +67,17 @@ func TestRequestsAreTraced(t *testing.T) {
 			t.Errorf("%s %s: %s, want %s %s", c.method, c.path, told, c.name, c.status)
 		}
 		if strings.Contains(told, "s3cret") || strings.Contains(told, h.tenant) {
-			t.Errorf("%s %s tells what the client wrote: %s", c.method, c.path, told)
+			t.Errorf("%s %s: got span %s, want nothing in it that the client wrote", c.method, c.path, told)
 		}
 		if got := span.Parent().SpanID().String(); got != parent[36:52] || !span.Parent().IsRemote() {
 			t.Errorf("got parent span %s, want %s, and the parent to be remote", got, parent[36:52])
 		}
 		if strings.HasPrefix(c.path, "/v1/web") && !under.Equal(span.SpanContext()) {
-			t.Errorf("the engine is below %v, not %v", under, span.SpanContext())
+			t.Errorf("span of the engine's caller: got %v, want %v", under, span.SpanContext())
 		}
 	}
 	if !strings.Contains(string(h.engine.last(t).Event), parent) {
-		t.Errorf("the event lost the client's traceparent: %s", h.engine.last(t).Event)
+		t.Errorf("got event %s, want the client's traceparent in it", h.engine.last(t).Event)
 	}
 	for _, probe := range []string{"/healthz", "/readyz"} {
 		if span := ask("GET", probe); span != nil {

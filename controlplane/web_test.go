@@ -341,7 +341,7 @@ func TestFailuresOfFunctions(t *testing.T) {
 				t.Errorf("activation id %q, want %q", got, want)
 			}
 			if strings.Contains(string(a.body), "secret text") {
-				t.Errorf("the answer reveals the function's error: %s (%s)", a.body, p.Detail)
+				t.Errorf("got answer %s with detail %q, want nothing of the function's error in it", a.body, p.Detail)
 			}
 		})
 	}
@@ -418,7 +418,7 @@ func TestClientThatGoesAwayCancelsTheRun(t *testing.T) {
 			}()
 			if response, err := http.DefaultClient.Do(r); err == nil {
 				response.Body.Close()
-				t.Errorf("answered %d", response.StatusCode)
+				t.Errorf("got status %d, want no answer", response.StatusCode)
 			}
 			select {
 			case <-ended:

@@ -101,7 +101,7 @@ func (c *checker) check(p listed) {
 		FakeImportC:      true,
 		Error: func(err error) {
 			if own {
-				c.t.Errorf("for %s: %v", c.arch, err)
+				c.t.Errorf("type check for %s: got error %v, want none", c.arch, err)
 			}
 		},
 	}

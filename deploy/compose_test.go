@@ -139,7 +139,7 @@ func checkSettings(t *testing.T, place string, variables map[string]string) {
 		flag, ok := strings.CutPrefix(name, "SOUS_")
 		flag = strings.ReplaceAll(strings.ToLower(flag), "_", "-")
 		if !ok || !hasFlag(help, flag) {
-			t.Errorf("%s: %s is not a setting of sous serve", place, name)
+			t.Errorf("%s: got variable %s, want a setting of sous serve", place, name)
 		}
 		env = append(env, name+"="+value)
 	}
@@ -175,19 +175,19 @@ func TestReplicas(t *testing.T) {
 		}
 		for arg := range s.Build.Args {
 			if !strings.Contains(read(t, "Dockerfile"), "\nARG "+arg+"=") {
-				t.Errorf("the Dockerfile has no argument %s", arg)
+				t.Errorf("Dockerfile: got no argument %s, want it", arg)
 			}
 		}
 		checkHealth(t, name, s.Health.Test[1:], s.Environment["SOUS_LISTEN"])
 		store, err := url.Parse(s.Environment["SOUS_STORE"])
 		if err != nil || c.Services[store.Hostname()].Image == "" || store.Port() != option(t, "port") {
-			t.Errorf("%s: no service is at %s (%v)", name, s.Environment["SOUS_STORE"], err)
+			t.Errorf("%s: got SOUS_STORE %s and error %v, want the address of a service", name, s.Environment["SOUS_STORE"], err)
 		}
 		if _, ok := s.DependsOn[store.Hostname()]; !ok {
-			t.Errorf("%s does not wait for %s", name, store.Hostname())
+			t.Errorf("%s: got no dependency on %s, want one", name, store.Hostname())
 		}
 		if s.Environment["SOUS_AUTH"] != "keys" || len(s.Ports) > 0 {
-			t.Errorf("%s can be reached without a key or the proxy", name)
+			t.Errorf("%s: got SOUS_AUTH %q and ports %q, want keys and no ports, so that all requests use a key and the proxy", name, s.Environment["SOUS_AUTH"], s.Ports)
 		}
 		// TestUsersOfChildren (invoker/sandbox) runs a server with these.
 		if want := []string{"SETUID", "SETGID", "KILL", "SETPCAP"}; !slices.Equal(s.CapAdd, want) || s.User != "0:0" {
@@ -196,11 +196,11 @@ func TestReplicas(t *testing.T) {
 		checkTimes(t, name, s)
 		mounted := strings.TrimPrefix(s.Environment["SOUS_SECRETS_KEY_FILE"], "/run/secrets/")
 		if !slices.Contains(s.Secrets, mounted) || !ignored(t, "deploy/"+strings.TrimPrefix(c.Secrets[mounted].File, "./")) {
-			t.Errorf("%s: %q is none of its files %q, or not kept out of commits", name, mounted, s.Secrets)
+			t.Errorf("%s: got key file %q and secrets %q, want it among them and ignored by git", name, mounted, s.Secrets)
 		}
 		budget, err := strconv.Atoi(s.Environment["SOUS_SANDBOX_MEMORY_BUDGET"])
 		if limit := gibibytes(t, s.Memory) << 10; err != nil || budget > limit/2 {
-			t.Errorf("%s: a budget of %d MiB leaves the server less than half of %d MiB (%v)", name, budget, limit, err)
+			t.Errorf("%s: got a budget of %d MiB and error %v, want at most half of %d MiB", name, budget, err, limit)
 		}
 	}
 }
@@ -259,13 +259,13 @@ func gibibytes(t *testing.T, text string) int {
 func checkHealth(t *testing.T, place string, test []string, listen string) {
 	t.Helper()
 	if len(test) < 2 || test[0] != "/sous" {
-		t.Errorf("%s: the health check runs %q", place, test)
+		t.Errorf("%s: got health check %q, want a command of /sous", place, test)
 		return
 	}
 	help := flags(t, test[1:]...)
 	_, port, err := net.SplitHostPort(listen)
 	if err != nil || !strings.Contains(help, "default http://127.0.0.1:"+port) {
-		t.Errorf("%s: sous health does not ask port %s by default (%v)", place, port, err)
+		t.Errorf("%s: got error %v and help of sous health without port %s, want it as the default in\n%s", place, err, port, help)
 	}
 }
 
@@ -277,18 +277,18 @@ func TestServices(t *testing.T) {
 	for name, s := range c.Services {
 		version := pinned.FindStringSubmatch(s.Image)
 		if s.Build.Dockerfile == "" && version == nil {
-			t.Errorf("%s: the image %s is not pinned", name, s.Image)
+			t.Errorf("%s: got image %s, want one with a pinned version", name, s.Image)
 		}
 		if strings.HasPrefix(s.Image, "apache/kvrocks:") {
 			if minor, err := strconv.Atoi(version[2]); version[1] != "2" || err != nil || minor < 14 {
-				t.Errorf("%s: %s has no lua-strict-key-accessing, which came with 2.14", name, s.Image)
+				t.Errorf("%s: got image %s, want 2.14 or later, which has lua-strict-key-accessing", name, s.Image)
 			}
 			if !slices.Contains(s.Entrypoint, "/etc/kvrocks/kvrocks.conf") || !slices.Contains(s.Volumes, "./kvrocks.conf:/etc/kvrocks/kvrocks.conf:ro") {
-				t.Errorf("%s does not read kvrocks.conf: %q, %q", name, s.Entrypoint, s.Volumes)
+				t.Errorf("%s: got entrypoint %q and volumes %q, want them to read kvrocks.conf", name, s.Entrypoint, s.Volumes)
 			}
 		}
 		if !s.ReadOnly || !slices.Equal(s.CapDrop, []string{"ALL"}) || !slices.Contains(s.Security, "no-new-privileges:true") || s.Memory == "" || s.Restart == "" {
-			t.Errorf("%s is not confined as the others are", name)
+			t.Errorf("%s: got %+v, want a read-only root, no capabilities, no new privileges, a memory limit and a restart policy", name, s)
 		}
 		for _, volume := range s.Volumes {
 			from, _, _ := strings.Cut(volume, ":")
@@ -300,17 +300,17 @@ func TestServices(t *testing.T) {
 		}
 		for _, network := range s.Networks {
 			if _, ok := c.Networks[network]; !ok {
-				t.Errorf("%s: no network %s", name, network)
+				t.Errorf("%s: got network %s, want a declared one", name, network)
 			}
 		}
 		for needed := range s.DependsOn {
 			if c.Services[needed].Image == "" || c.Services[needed].Health.Test == nil {
-				t.Errorf("%s waits for the health of %s, which has none", name, needed)
+				t.Errorf("%s: got a dependency on the health of %s, want a service with a health check", name, needed)
 			}
 		}
 		for _, port := range s.Ports {
 			if !strings.Contains(port, "127.0.0.1:") {
-				t.Errorf("%s: %s is published on all addresses by default", name, port)
+				t.Errorf("%s: got port %s, want 127.0.0.1 by default", name, port)
 			}
 		}
 	}

@@ -34,7 +34,7 @@ func option(t *testing.T, name string) string {
 			return value
 		}
 	}
-	t.Fatalf("kvrocks.conf has no %s", name)
+	t.Fatalf("kvrocks.conf: got no %s, want it", name)
 	return ""
 }
 
@@ -50,7 +50,7 @@ func directive(t *testing.T, name string) time.Duration {
 			return d
 		}
 	}
-	t.Fatalf("the Caddyfile has no %s", name)
+	t.Fatalf("Caddyfile: got no %s, want it", name)
 	return 0
 }
 
@@ -64,11 +64,11 @@ func TestCaddyfile(t *testing.T) {
 		want = append(want, name+":"+port)
 	}
 	if proxied := "reverse_proxy " + strings.Join(want, " ") + " {"; !strings.Contains(text, proxied) {
-		t.Errorf("the Caddyfile has no %q", proxied)
+		t.Errorf("Caddyfile: got no %q, want it", proxied)
 	}
 	for _, variable := range regexp.MustCompile(`\{\$([A-Z_]+)`).FindAllStringSubmatch(text, -1) {
 		if _, ok := c.Services["proxy"].Environment[variable[1]]; !ok {
-			t.Errorf("docker-compose.yml does not set %s", variable[1])
+			t.Errorf("docker-compose.yml: got no variable %s of the proxy, want it", variable[1])
 		}
 	}
 	if c.Services["proxy"].Stop <= directive(t, "grace_period") {
@@ -103,7 +103,7 @@ func TestKVRocksConf(t *testing.T) {
 	for _, line := range lines(t, "kvrocks.conf") {
 		name, value, _ := strings.Cut(line, " ")
 		if !slices.Contains(kvrocksOptions, name) || value == "" || seen[name] {
-			t.Errorf("KVRocks does not know %q, or twice", line)
+			t.Errorf("kvrocks.conf: got line %q, want an option of KVRocks with a value, once", line)
 		}
 		seen[name] = true
 	}
@@ -155,7 +155,7 @@ func TestDockerfile(t *testing.T) {
 	makefile := read(t, "../Makefile")
 	for _, want := range []string{"\nbuild:", "-o $(BIN)/sous ", "$(VERSION)"} {
 		if !strings.Contains(makefile, want) {
-			t.Errorf("Makefile: got no %q, which the Dockerfile needs", want)
+			t.Errorf("Makefile: got no %q, want it, because the Dockerfile needs it", want)
 		}
 	}
 	for _, want := range []string{
@@ -163,7 +163,7 @@ func TestDockerfile(t *testing.T) {
 		"ca-certificates.crt /etc/ssl/certs/ca-certificates.crt",
 	} {
 		if !strings.Contains(text, want) {
-			t.Errorf("Dockerfile: got no %q", want)
+			t.Errorf("Dockerfile: got no %q, want it", want)
 		}
 	}
 	c := readCompose(t)
@@ -172,7 +172,7 @@ func TestDockerfile(t *testing.T) {
 		health := regexp.MustCompile(`HEALTHCHECK .*CMD \["(\S+)", "(\S+)"\]`).FindStringSubmatch(text)
 		checkHealth(t, "Dockerfile", health[1:], listen)
 		if _, port, _ := strings.Cut(listen, ":"); !strings.Contains(text, "EXPOSE "+port) {
-			t.Errorf("Dockerfile: got no EXPOSE %s", port)
+			t.Errorf("Dockerfile: got no EXPOSE %s, want it", port)
 		}
 	}
 }
@@ -209,7 +209,7 @@ func TestDockerignore(t *testing.T) {
 		needed = append(needed, strings.Split(dir, string(filepath.Separator))[0])
 		for _, file := range fields[1:] {
 			if strings.Contains(file, "testdata") || strings.HasSuffix(file, "_test.go") {
-				t.Errorf("%s/%s is embedded, and left out", dir, file)
+				t.Errorf("got embedded file %s/%s, want none that Dockerfile.dockerignore leaves out", dir, file)
 			}
 		}
 	}
@@ -217,12 +217,12 @@ func TestDockerignore(t *testing.T) {
 	needed = slices.Compact(needed)
 	for _, name := range needed {
 		if !slices.Contains(ignored, "!"+name) {
-			t.Errorf("Dockerfile.dockerignore: %s is ignored, but the build needs it", name)
+			t.Errorf("Dockerfile.dockerignore: got %s ignored, want it included, because the build needs it", name)
 		}
 	}
 	for _, line := range ignored {
 		if name, ok := strings.CutPrefix(line, "!"); ok && !slices.Contains(needed, name) {
-			t.Errorf("Dockerfile.dockerignore: %s is included, but the build does not need it", name)
+			t.Errorf("Dockerfile.dockerignore: got %s included, want it ignored, because the build does not need it", name)
 		}
 	}
 }
@@ -263,7 +263,7 @@ func TestUnit(t *testing.T) {
 		// docs/deploy.md: systemd before 254 ignores this key.
 		warnings := regexp.MustCompile(`(?m)^.*Unknown key (name )?'DelegateSubgroup'.*\n`).ReplaceAll(out, nil)
 		if err != nil || len(warnings) > 0 {
-			t.Errorf("systemd-analyze verify: %v\n%s", err, out)
+			t.Errorf("systemd-analyze verify: got error %v and output %s, want no error and no warnings", err, out)
 		}
 	}
 }
@@ -276,7 +276,7 @@ func TestDocument(t *testing.T) {
 	for _, name := range regexp.MustCompile("SOUS_[A-Z_]+[A-Z]").FindAllString(text, -1) {
 		flag := strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(name, "SOUS_")), "_", "-")
 		if !hasFlag(help, flag) && name != "SOUS_KEY" && name != "SOUS_URL" {
-			t.Errorf("docs/deploy.md: %s is not a setting", name)
+			t.Errorf("docs/deploy.md: got %s, want a setting", name)
 		}
 	}
 	for _, found := range regexp.MustCompile(`deploy/[A-Za-z.-]+[a-z]`).FindAllString(text, -1) {
@@ -294,14 +294,14 @@ func TestDocument(t *testing.T) {
 		help := flags(t, words...)
 		for _, flag := range regexp.MustCompile(`--([a-z-]+)`).FindAllStringSubmatch(c[2], -1) {
 			if !hasFlag(help, flag[1]) {
-				t.Errorf("sous %s has no %s", c[1], flag[0])
+				t.Errorf("sous %s: got no flag %s, want it as in docs/deploy.md", c[1], flag[0])
 			}
 		}
 	}
 	c := readCompose(t)
 	for _, name := range regexp.MustCompile(`\bsous-\d\b`).FindAllString(text, -1) {
 		if _, ok := c.Services[name]; !ok {
-			t.Errorf("there is no service %s", name)
+			t.Errorf("docs/deploy.md: got %s, want a service of docker-compose.yml", name)
 		}
 	}
 }

@@ -128,7 +128,7 @@ func checkArchive(t *testing.T, path, folder string) {
 		}
 		names = append(names, header.Name)
 		if header.Uid != 0 || strings.HasSuffix(header.Name, "/sous") && header.Mode&0o111 != 0o111 {
-			t.Errorf("%s in %s belongs to %d and has the mode %o", header.Name, path, header.Uid, header.Mode)
+			t.Errorf("%s in %s: got user %d and mode %o, want user 0, and sous executable by all", header.Name, path, header.Uid, header.Mode)
 		}
 	}
 	want := []string{"", "CHANGELOG.md", "LICENSE", "README.md", "kvrocks.conf", "sous", "sous.service"}
@@ -165,7 +165,7 @@ func checkPackage(t *testing.T, path, version, arch string) {
 	}
 	unit, err := os.ReadFile(filepath.Join(root, "usr/lib/systemd/system/sous.service"))
 	if err != nil || !strings.Contains(string(unit), "ExecStart=/usr/bin/sous serve --config /etc/sous/sous.yaml") {
-		t.Errorf("the unit of %s does not start /usr/bin/sous: %v\n%s", path, err, unit)
+		t.Errorf("unit of %s: got error %v and %s, want it to start /usr/bin/sous", path, err, unit)
 	}
 	kept, err := os.ReadFile(filepath.Join(root, "DEBIAN/conffiles"))
 	if err != nil || string(kept) != "/etc/sous/sous.yaml\n" {
@@ -214,7 +214,7 @@ func checkSBOM(t *testing.T, path, binary string) {
 	}
 	for _, module := range modules {
 		if !named[module] {
-			t.Errorf("%s does not name %s", path, module)
+			t.Errorf("%s: got no module %s, want it named", path, module)
 		}
 	}
 }

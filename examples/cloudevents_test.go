@@ -42,7 +42,7 @@ func testCloudEvents(t *testing.T, server *soustest.Server) {
 			e.Sent["datacontenttype"] = "application/json; charset=utf-8"
 		}
 		if diff := cmp.Diff(e.Sent, e.Answer.Received); diff != "" {
-			t.Errorf("mode %s: what the function received differs from what was sent (-sent +received):\n%s%s", e.Mode, diff, e.Answer.Error)
+			t.Errorf("mode %s: event that the function received differs from the sent one (-want +got):\n%s%s", e.Mode, diff, e.Answer.Error)
 		}
 	}
 	if want := map[string]int{"binary": 4, "structured": 4}; !cmp.Equal(modes, want) {

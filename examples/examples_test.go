@@ -28,7 +28,7 @@ func deploy(t *testing.T, server *soustest.Server, args ...string) string {
 	}
 	_, url, found := strings.Cut(string(out), "curl ")
 	if !found {
-		t.Fatalf("deploy %v printed no URL:\n%s", args, out)
+		t.Fatalf("deploy %v: got no URL, want one in\n%s", args, out)
 	}
 	return strings.TrimSpace(url)
 }

@@ -66,7 +66,7 @@ func testWorker(t *testing.T, command ...string) {
 	p.outlives(w)
 	p.stops(w)
 	if said := w.said.String(); strings.Contains(said, "sous_") {
-		t.Errorf("the worker shows its key: %s", said)
+		t.Errorf("worker's output: got its key in %s, want no key", said)
 	}
 }
 
@@ -197,7 +197,7 @@ func (p *post) stops(w *workerProcess) {
 		t.Fatalf("Signal: %v", err)
 	}
 	if err := w.wait(20 * time.Second); err != nil {
-		t.Fatalf("the worker ended with %v: %s", err, w.said.String())
+		t.Fatalf("worker: got its end with error %v, want none; output %s", err, w.said.String())
 	}
 	states := map[string]int{}
 	for _, id := range ids {
@@ -225,7 +225,7 @@ func (p *post) stops(w *workerProcess) {
 		p.await("a second worker completes the job", id, in(api.JobCompleted))
 	}
 	if err := errors.Join(second.cmd.Process.Signal(syscall.SIGTERM), second.wait(20*time.Second)); err != nil {
-		t.Errorf("the second worker ended with %v: %s", err, second.said.String())
+		t.Errorf("second worker: got its end with error %v, want none; output %s", err, second.said.String())
 	}
 }
 

@@ -84,7 +84,7 @@ func TestWaitForSlotWaitsForASlot(t *testing.T) {
 	defer cancel()
 	inv.ActivationID = api.TaskActivationID([]byte("another"))
 	if _, err := b.engine.Invoke(ctx, inv); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("retryInterval outlived its caller: %v", err)
+		t.Errorf("Invoke while retryInterval outlives its caller: got error %v, want %v", err, context.DeadlineExceeded)
 	}
 	waits := make(chan error, 1)
 	go func() {

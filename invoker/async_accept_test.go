@@ -41,7 +41,7 @@ func TestAsyncIdempotencyKey(t *testing.T) {
 			b.t.Fatalf("got %d activations, want 1", count)
 		}
 		if _, err := call("2"); api.ErrorCode(err) != api.CodeIdempotencyMismatch {
-			b.t.Errorf("another event under the same key: %v", err)
+			b.t.Errorf("another event under the same key: got error %v, want code %s", err, api.CodeIdempotencyMismatch)
 		}
 		out, err := call("1")
 		if err != nil || !out.Replayed || out.Status != api.StatusQueued {
@@ -78,7 +78,7 @@ func TestAsyncIdempotencyKeyOfAJobAlone(t *testing.T) {
 		other := inv
 		other.Event = json.RawMessage("2")
 		if out, err := b.engine.Enqueue(b.t.Context(), other); api.ErrorCode(err) != api.CodeIdempotencyMismatch {
-			b.t.Errorf("another event: %+v %v", out, err)
+			b.t.Errorf("Enqueue of another event = %+v, %v, want code %s", out, err, api.CodeIdempotencyMismatch)
 		}
 		if out, err := b.engine.Enqueue(b.t.Context(), inv); err != nil || out.ActivationID != id {
 			b.t.Errorf("repeat of Enqueue: got %+v and error %v, want activation %s", out, err, id)
@@ -215,11 +215,11 @@ func TestAsyncRefusals(t *testing.T) {
 			b.t.Errorf("got status %s, error %+v, want an error with code %s", a.Status, a.Error, api.CodeAuthzDenied)
 		}
 		if _, err := b.engine.Enqueue(b.t.Context(), inv); api.ErrorCode(err) != api.CodeAuthzDenied {
-			b.t.Errorf("enqueued: %v", err)
+			b.t.Errorf("Enqueue without the role: got error %v, want code %s", err, api.CodeAuthzDenied)
 		}
 		inv.Event = json.RawMessage(`"` + strings.Repeat("x", api.MaxJobPayloadBytes) + `"`)
 		if _, err := b.engine.Enqueue(b.t.Context(), inv); api.ErrorCode(err) != api.CodeBodyLimit {
-			b.t.Errorf("too large: %v", err)
+			b.t.Errorf("Enqueue of too large an event: got error %v, want code %s", err, api.CodeBodyLimit)
 		}
 	})
 }

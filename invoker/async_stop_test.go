@@ -128,7 +128,7 @@ func TestAsyncGivesBack(t *testing.T) {
 		t.Errorf("on the other replica: got status %s, result %s, attempt %d, want success with 1 at attempt 1", a.Status, a.Result, a.Attempt)
 	}
 	if lines, _, err := activations.NewLogs(there.store).Read(t.Context(), there.tenant, id, activations.LogCursor{}, 10); err != nil || len(lines) != 2 {
-		t.Errorf("logs %+v %v", lines, err)
+		t.Errorf("logs: got %+v and error %v, want 2 lines", lines, err)
 	}
 }
 

@@ -57,7 +57,7 @@ func (b *bench) enqueue(name, event string) string {
 	b.t.Helper()
 	out, err := b.engine.Enqueue(b.t.Context(), b.invocation(name, event))
 	if err != nil || out.Status != api.StatusQueued || out.Replayed {
-		b.t.Fatalf("enqueue %s: %+v %v", name, out, err)
+		b.t.Fatalf("Enqueue of %s = %+v, %v, want it queued, not replayed", name, out, err)
 	}
 	return out.ActivationID
 }
@@ -112,7 +112,7 @@ func TestAsyncInvocation(t *testing.T) {
 			b.t.Errorf("got job %+v, want it completed", j)
 		}
 		if lines, _, err := activations.NewLogs(b.store).Read(b.t.Context(), b.tenant, id, activations.LogCursor{}, 10); err != nil || len(lines) != 1 {
-			b.t.Errorf("logs %+v %v", lines, err)
+			b.t.Errorf("logs: got %+v and error %v, want 1 line", lines, err)
 		}
 		if items := b.list("echo"); len(items) != 1 || items[0].ActivationID != id {
 			b.t.Errorf("got listed activations %+v, want only %s", items, id)

@@ -75,10 +75,10 @@ func TestAccess(t *testing.T) {
 			inv := b.invocation(tc.function, `1`)
 			inv.Trigger.Type, inv.Access, inv.Principal.Roles = tc.trigger, tc.access, tc.roles
 			if err := b.engine.Authorize(b.t.Context(), &inv); api.ErrorCode(err) != tc.want {
-				b.t.Errorf("authorize %+v: %v", tc, err)
+				b.t.Errorf("Authorize of %+v: got error %v, want code %q", tc, err, tc.want)
 			}
 			if _, err := b.engine.Invoke(b.t.Context(), inv); api.ErrorCode(err) != tc.want {
-				b.t.Errorf("invoke %+v: %v", tc, err)
+				b.t.Errorf("Invoke of %+v: got error %v, want code %q", tc, err, tc.want)
 			}
 		}
 	})
@@ -89,7 +89,7 @@ func TestAuthorizeRefusesWhatIsNoRef(t *testing.T) {
 		inv := b.invocation("hello", `1`)
 		inv.Ref = api.Ref{}
 		if err := b.engine.Authorize(b.t.Context(), &inv); api.ErrorCode(err) != api.CodeInvalid {
-			b.t.Errorf("got %v", err)
+			b.t.Errorf("Authorize: got error %v, want code %s", err, api.CodeInvalid)
 		}
 	})
 }
@@ -112,13 +112,13 @@ func TestReplayIsForThoseWhoMayInvoke(t *testing.T) {
 			b.t.Fatalf("invoke again = %+v, %v, want a replay", out, err)
 		}
 		if out, err := invoke(api.AccessGranted, "admin"); api.ErrorCode(err) != api.CodeAuthzDenied {
-			b.t.Errorf("another role: %v, %v", out, err)
+			b.t.Errorf("invoke with another role = %v, %v, want code %s", out, err, api.CodeAuthzDenied)
 		}
 		if out, err := invoke(api.AccessPublic, "role:billing"); api.ErrorCode(err) != api.CodeAuthnRequired {
 			b.t.Errorf("invoke without a key = %+v, %v, want code %s", out, err, api.CodeAuthnRequired)
 		}
 		if out, err := invoke(api.AccessUnrestricted); err != nil || !out.Replayed {
-			b.t.Errorf("the platform: %v, %v", out, err)
+			b.t.Errorf("invoke by the platform = %v, %v, want a replay", out, err)
 		}
 	})
 }

@@ -60,7 +60,7 @@ func TestIdempotentCallAfterAnUnknownStart(t *testing.T) {
 
 	proxy.mode.Store(deaf)
 	if _, err := b.engine.Invoke(t.Context(), inv); api.ErrorCode(err) != api.CodeStoreUnavailable {
-		t.Fatalf("without an answer: %v", err)
+		t.Fatalf("Invoke without an answer of the store: got error %v, want code %s", err, api.CodeStoreUnavailable)
 	}
 	if items := b.list("once"); len(items) != 1 || items[0].Status != api.StatusRunning {
 		t.Fatalf("got activations %+v, want one that is running", items)

@@ -85,7 +85,7 @@ func (s *streamer) left(t *testing.T, want string) {
 			t.Errorf("got the end of %s, want that of %s", path, want)
 		}
 	case <-time.After(20 * time.Second):
-		t.Errorf("the exchange of %s did not end", want)
+		t.Errorf("got no end of the exchange of %s after 20 s, want one", want)
 	}
 }
 

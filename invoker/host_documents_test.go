@@ -125,7 +125,7 @@ func TestStorageIsTheFunctionsOwn(t *testing.T) {
 		}
 		found, err := service.Get(t.Context(), b.tenant, api.FunctionInstall(namespace, "alpha"), api.DocumentGet{Namespace: "settings", Key: "k"})
 		if err != nil || string(found.Value) != `{"of":"alpha<&>","n":[]}` {
-			t.Errorf("under its install: %+v %v", found, err)
+			t.Errorf("Get under its install = %+v, %v, want the value of alpha", found, err)
 		}
 	})
 }
@@ -199,7 +199,7 @@ func TestStorageFromWithinFunctions(t *testing.T) {
   return [page.items.length, page.items.every((d) => d.value === value), page.nextCursor, await said(cs.storage.put({ namespace: "n", key: "k", value: "x".repeat(2 << 20) }))];
 };`, config)
 	if got := b.result(b.granted("pages", "null")); got != `[100,true,null,"CS_BODY_LIMIT 413"]` {
-		t.Errorf("got %s", got)
+		t.Errorf(`got %s, want [100,true,null,"CS_BODY_LIMIT 413"]`, got)
 	}
 	b.publish("adder", `export default async (n) => {
   for (let i = 0; i < n; i++) for (;;) {

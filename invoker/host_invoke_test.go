@@ -189,7 +189,7 @@ func TestInvokeInheritsDeadlineAndCancel(t *testing.T) {
 			b.t.Fatalf("Cancel: %v", err)
 		}
 		if out := <-done; out == nil || out.Activation.Status != api.StatusCancelled {
-			b.t.Errorf("the caller: %+v", out)
+			b.t.Errorf("Invoke of the caller = %+v, want status %s", out, api.StatusCancelled)
 		}
 		b.eventually("the callee is cancelled", func() bool { return b.stored(callee.ActivationID).Status == api.StatusCancelled })
 	})

@@ -173,17 +173,17 @@ func TestInvokeRecordsWhatItAnswers(t *testing.T) {
 			b.t.Errorf("result %s\nwant   %s", got.Result, want)
 		}
 		if diff := cmp.Diff(got, b.stored(got.ActivationID).Activation); diff != "" {
-			b.t.Errorf("the record differs from the answer (-answer +record):\n%s", diff)
+			b.t.Errorf("record differs from the answer (-want +got):\n%s", diff)
 		}
 		lines, _, err := activations.NewLogs(b.store).Read(b.t.Context(), b.tenant, got.ActivationID, activations.LogCursor{}, 10)
 		if err != nil || len(lines) != 1 || lines[0].Level != "info" || !strings.Contains(string(lines[0].Message), "got") {
-			b.t.Errorf("logs %+v %v", lines, err)
+			b.t.Errorf("logs: got %+v and error %v, want one line of level info with got in it", lines, err)
 		}
 		items, _, err := activations.New(b.store).List(b.t.Context(), activations.Filter{
 			Tenant: b.tenant, Namespace: namespace, Function: "echo", Limit: 10,
 		})
 		if err != nil || len(items) != 1 || items[0].ActivationID != got.ActivationID {
-			b.t.Errorf("list %+v %v", items, err)
+			b.t.Errorf("List = %+v, %v, want only %s", items, err, got.ActivationID)
 		}
 		if warm := b.invoke("echo", `null`).Activation; warm.ColdStart {
 			b.t.Error("the second call found no warm sandbox")
@@ -329,22 +329,22 @@ func TestIdempotencyKey(t *testing.T) {
 		}
 		first, err := call("a", "1")
 		if err != nil || first.Replayed || string(first.Activation.Result) != "1" {
-			b.t.Fatalf("first: %+v %v", first, err)
+			b.t.Fatalf("first call = %+v, %v, want result 1, not replayed", first, err)
 		}
 		again, err := call("a", "1")
 		if err != nil || !again.Replayed || again.Activation.ActivationID != first.Activation.ActivationID || string(again.Activation.Result) != "1" {
-			b.t.Errorf("repeat: %+v %v", again, err)
+			b.t.Errorf("repeated call = %+v, %v, want a replay of %s with result 1", again, err, first.Activation.ActivationID)
 		}
 		if _, err := call("a", "2"); api.ErrorCode(err) != api.CodeIdempotencyMismatch {
-			b.t.Errorf("another event under the same key: %v", err)
+			b.t.Errorf("another event under the same key: got error %v, want code %s", err, api.CodeIdempotencyMismatch)
 		}
 		stranger := b.invocation("counter", "1")
 		stranger.IdempotencyKey, stranger.Principal.Sub = "a", "somebody else"
 		if _, err := b.engine.Invoke(b.t.Context(), stranger); api.ErrorCode(err) != api.CodeIdempotencyMismatch {
-			b.t.Errorf("another caller's answer: %v", err)
+			b.t.Errorf("same key of another caller: got error %v, want code %s", err, api.CodeIdempotencyMismatch)
 		}
 		if other, err := call("b", "1"); err != nil || other.Replayed || string(other.Activation.Result) != "2" {
-			b.t.Errorf("another key: %+v %v", other, err)
+			b.t.Errorf("call with another key = %+v, %v, want result 2, not replayed", other, err)
 		}
 		// Of sixteen concurrent calls one runs; the others fail or get its answer.
 		var ran, running atomic.Int32
@@ -358,7 +358,7 @@ func TestIdempotencyKey(t *testing.T) {
 				case api.ErrorCode(err) == api.CodeIdempotencyRunning:
 					running.Add(1)
 				case err != nil && api.ErrorCode(err) != api.CodeConcurrencyLimit:
-					b.t.Errorf("race: %v", err)
+					b.t.Errorf("concurrent call: got error %v, want success, code %s or code %s", err, api.CodeIdempotencyRunning, api.CodeConcurrencyLimit)
 				}
 			})
 		}
@@ -390,7 +390,7 @@ func TestCancelStopsTheRun(t *testing.T) {
 			return err == nil && a.Status == api.StatusRunning
 		})
 		if a, err := b.engine.Cancel(b.t.Context(), b.tenant, id); err != nil || a.Status != api.StatusCancelled {
-			b.t.Fatalf("cancel: %+v %v", a, err)
+			b.t.Fatalf("Cancel = %+v, %v, want status %s", a, err, api.StatusCancelled)
 		}
 		select {
 		case out := <-done:
@@ -401,7 +401,7 @@ func TestCancelStopsTheRun(t *testing.T) {
 			b.t.Fatal("the run goes on after its cancellation")
 		}
 		if _, err := b.engine.Cancel(b.t.Context(), b.tenant, id); api.ErrorCode(err) != api.CodeActivationTerminal {
-			b.t.Errorf("a second cancel: %v", err)
+			b.t.Errorf("second Cancel: got error %v, want code %s", err, api.CodeActivationTerminal)
 		}
 	})
 }
@@ -551,7 +551,7 @@ func TestCloseEndsWhatIsInHand(t *testing.T) {
 		t.Errorf("got recorded status %s, want cancelled", a.Status)
 	}
 	if _, err := b.engine.Invoke(t.Context(), b.invocation("sleeper", "null")); api.ErrorCode(err) != api.CodeShuttingDown {
-		t.Errorf("a call after Close: %v", err)
+		t.Errorf("Invoke after Close: got error %v, want code %s", err, api.CodeShuttingDown)
 	}
 }
 
@@ -573,7 +573,7 @@ func TestRecordIsWrittenAfterAnOutage(t *testing.T) {
 	id := b.list("slow")[0].ActivationID
 	server.Kill()
 	if err := <-result; api.ErrorCode(err) != api.CodeStoreUnavailable {
-		t.Errorf("the caller is told %v", err)
+		t.Errorf("Invoke: got error %v, want code %s", err, api.CodeStoreUnavailable)
 	}
 	server.Start(t)
 	b.eventually("the record is terminal", func() bool {
@@ -582,7 +582,7 @@ func TestRecordIsWrittenAfterAnOutage(t *testing.T) {
 	})
 	lines, _, err := activations.NewLogs(b.store).Read(t.Context(), b.tenant, id, activations.LogCursor{}, 10)
 	if err != nil || len(lines) != 1 {
-		t.Errorf("logs %+v %v", lines, err)
+		t.Errorf("logs: got %+v and error %v, want 1 line", lines, err)
 	}
 }
 
@@ -601,7 +601,7 @@ func (b *bench) eventually(what string, is func() bool) {
 	b.t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); !is(); {
 		if time.Now().After(deadline) {
-			b.t.Fatalf("not in time: %s", what)
+			b.t.Fatalf("waited 20 s, want in that time: %s", what)
 		}
 		time.Sleep(10 * time.Millisecond) // between two questions, not in place of one
 	}

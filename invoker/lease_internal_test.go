@@ -27,7 +27,7 @@ func TestTenantsAreRenewedTogether(t *testing.T) {
 		select {
 		case <-begun[other[tenant]]:
 		case <-ctx.Done():
-			t.Errorf("tenant %s: the renewal of tenant %s has not begun", tenant, other[tenant])
+			t.Errorf("tenant %s: got no renewal of tenant %s at the same time, want one", tenant, other[tenant])
 			cancel()
 		}
 		return nil
@@ -36,7 +36,7 @@ func TestTenantsAreRenewedTogether(t *testing.T) {
 		select {
 		case <-renewed:
 		default:
-			t.Errorf("the leases of tenant %s were not renewed", tenant)
+			t.Errorf("tenant %s: got no renewal of its leases, want one", tenant)
 		}
 	}
 }

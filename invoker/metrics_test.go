@@ -71,12 +71,12 @@ func TestRefusedAndReplayedInvocationsAreCounted(t *testing.T) {
 		return metricstest.Value(t, reg, "sous_invocations_refused_total", "function="+function, "code="+string(code))
 	}
 	if _, err := b.engine.Invoke(t.Context(), b.invocation("none", "1")); err == nil || refused("_other", api.CodeFunctionNotFound) != 1 {
-		t.Errorf("what does not exist: %v", err)
+		t.Errorf("Invoke of a missing function: got error %v, want a refusal that is counted once", err)
 	}
 	denied := b.invocation("f", "1")
 	denied.Access = api.AccessPublic
 	if _, err := b.engine.Invoke(t.Context(), denied); err == nil || refused("f", api.CodeAuthnRequired) != 1 {
-		t.Errorf("who may not: %v", err)
+		t.Errorf("Invoke without a key: got error %v, want a refusal that is counted once", err)
 	}
 	again := b.invocation("f", "1")
 	again.IdempotencyKey = "k"
@@ -90,7 +90,7 @@ func TestRefusedAndReplayedInvocationsAreCounted(t *testing.T) {
 	}
 	again.Event = json.RawMessage("2")
 	if _, err := b.engine.Invoke(t.Context(), again); err == nil || metricstest.Value(t, reg, "sous_invocations_refused_total", "code="+string(api.CodeIdempotencyMismatch)) != 1 {
-		t.Errorf("a key in use: %v", err)
+		t.Errorf("Invoke with a key in use: got error %v, want a refusal that is counted once", err)
 	}
 	if got := metricstest.Value(t, reg, "sous_invocations_total"); got != 1 {
 		t.Errorf("%g invocations ran, want 1", got)
@@ -106,7 +106,7 @@ func TestLateRecordsAreMeasured(t *testing.T) {
 	b.publish("f", `export default () => 1;`, config)
 	proxy.mode.Store(refusing)
 	if _, err := b.engine.Invoke(t.Context(), b.invocation("f", "1")); api.ErrorCode(err) != api.CodeStoreUnavailable {
-		t.Fatalf("the caller was told %v", err)
+		t.Fatalf("Invoke: got error %v, want code %s", err, api.CodeStoreUnavailable)
 	}
 	if got := metricstest.Value(t, reg, "sous_records_late"); got != 1 {
 		t.Errorf("got %g late records, want 1", got)

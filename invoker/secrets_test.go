@@ -458,7 +458,7 @@ func TestReadingSecretsIsAudited(t *testing.T) {
 			got[fmt.Sprint(e.Method, " ", e.Made, " ", e.Status, " ", e.Code)] += e.Count
 			if e.Method == "GET" && e.Made == "a@1" && quick && (e.ActivationID != first.ActivationID || e.LastActivationID != last.ActivationID ||
 				e.Path != "/v1/tenants/"+b.tenant+"/namespaces/default/secrets/a") {
-				t.Errorf("%+v, from %s to %s", e, first.ActivationID, last.ActivationID)
+				t.Errorf("got audit event %+v, want the path of secret a and activations %s to %s", e, first.ActivationID, last.ActivationID)
 			}
 		}
 		want := map[string]int64{"OPEN a@1 200 ": 1, "OPEN b@1 200 ": 1, "GET a@1 200 ": 21, "GET gone 404 CS_RUNTIME_SECRET_NOT_FOUND": 1}

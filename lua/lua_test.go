@@ -25,7 +25,7 @@ func TestSourcesKeepLineNumbers(t *testing.T) {
 			t.Errorf("%s: Sources returned %d lines, want the file's %d", name, got, want)
 		}
 		if strings.Contains(source, includePrefix) {
-			t.Errorf("%s: an include line is left", name)
+			t.Errorf("%s: got an include line after expansion, want none", name)
 		}
 	}
 }
@@ -67,7 +67,7 @@ func TestIncludesAreUsed(t *testing.T) {
 	}
 	for _, name := range included {
 		if !used[path.Base(name)] {
-			t.Errorf("no script includes %s", name)
+			t.Errorf("%s: got no script that includes it, want at least one", name)
 		}
 	}
 }

@@ -68,7 +68,7 @@ func TestSeriesAreSafeForConcurrentUse(t *testing.T) {
 	}
 	wg.Wait()
 	if len(s.kept) > 8 {
-		t.Errorf("%d are kept", len(s.kept))
+		t.Errorf("got %d series kept, want at most 8", len(s.kept))
 	}
 }
 

@@ -64,7 +64,7 @@ func TestClearAndDeleteAQueue(t *testing.T) {
 			prefix := string(f.store.JobKeys(f.tenant).Queue(namespace, emails))
 			for _, key := range f.scan(t, prefix+":*") {
 				if key != prefix+":cursor" { // the clocks of producers may still be behind it
-					t.Errorf("key %s exists after DeleteQueue", key)
+					t.Errorf("DeleteQueue: got key %s left, want only the cursor", key)
 				}
 			}
 			if left := f.jobs(t); len(left) != 0 {

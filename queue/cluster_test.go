@@ -27,7 +27,7 @@ func TestNoticesOfWorkOnACluster(t *testing.T) {
 				return
 			}
 		case <-late:
-			t.Fatalf("got no notice of %s", want)
+			t.Fatalf("got no notice in time, want that of %s", want)
 		}
 	}
 }

@@ -62,7 +62,7 @@ func TestNoLiveMemberLiesBelowACursor(t *testing.T) {
 						got := f.fetch(t, 1+rand.IntN(20))
 						for _, j := range got {
 							if _, twice := seen.LoadOrStore(j.ID, i); twice {
-								t.Errorf("%s was handed out twice", j.ID)
+								t.Errorf("got job %s twice, want it once", j.ID)
 							}
 							taken.Add(1)
 						}
@@ -103,7 +103,7 @@ func TestConcurrentClientsLoseNothing(t *testing.T) {
 			work.Wait()
 			c.drain(t, brokers[0])
 			if len(c.accepted) < 50 {
-				t.Errorf("the clients added %d jobs, too few for the test", len(c.accepted))
+				t.Errorf("the clients added %d jobs, want at least 50", len(c.accepted))
 			}
 			for _, id := range c.accepted {
 				if j := brokers[0].get(t, id); j.State != api.JobCompleted || c.completed[id] != 1 {

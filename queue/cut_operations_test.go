@@ -171,7 +171,7 @@ func checkFollowed(t *testing.T, id string, state api.JobState, jobs map[string]
 		t.Errorf("got job with run %s, want state %s", jobs[id].run, state)
 	}
 	if len(jobs) != 4 {
-		t.Errorf("got %d jobs: %+v", len(jobs), jobs)
+		t.Errorf("got %d jobs %+v, want 4", len(jobs), jobs)
 	}
 	for other, j := range jobs {
 		if other != id && j.state != api.JobPending {

@@ -71,7 +71,7 @@ func cutOnce(t *testing.T, op cutOperation, f *fixture, broken *queue.Broker, re
 	case err != nil && !strings.Contains(fmt.Sprint(err), "CUT") && !strings.Contains(fmt.Sprint(errorsOf(err)), "CUT"):
 		t.Fatalf("call = %v, want the error of the interruption", err)
 	case err != nil && uncut:
-		t.Fatalf("the call was interrupted after %d writes: increase cutWrites", cutWrites)
+		t.Fatalf("got an interruption after %d writes, want the call to end before: increase cutWrites", cutWrites)
 	}
 	if err != nil && repeat {
 		accepted, err = call(f)

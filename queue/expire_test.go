@@ -85,7 +85,7 @@ func TestBatchesMayExpireWhileCounted(t *testing.T) {
 				keys := []string{key + ":meta", key + ":jobs", key + ":succeeded", key + ":failed"}
 				_, err := storagetest.Open(t, cfg).Script(t.Context(), storage.ScriptBatchCount, keys, "seal", 1, 0, "another")
 				if err != nil && api.ErrorCode(err) != api.CodeBatchNotFound {
-					t.Errorf("expired before command %d: %v", k, err)
+					t.Errorf("expired before command %d: got error %v, want none or code %s", k, err, api.CodeBatchNotFound)
 				}
 				storagetest.Expire(t, f.store.Client(), storagetest.Keys(t, f.store.Client(), key+":*"))
 			}

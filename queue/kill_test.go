@@ -59,7 +59,7 @@ func TestRepairersMendWhatAKilledStoreLeaves(t *testing.T) {
 	}
 	t.Logf("%d jobs were accepted, %d calls failed, repairs: %v", all, failed, repaired)
 	if failed < kills {
-		t.Errorf("only %d calls failed by a kill, too few for the test", failed)
+		t.Errorf("got %d calls that failed by a kill, want at least %d", failed, kills)
 	}
 }
 
@@ -137,7 +137,7 @@ func (m *mob) rage(kill func()) {
 					m.mu.Unlock()
 					return
 				default:
-					m.t.Errorf("got error %v", err)
+					m.t.Errorf("step: got error %v, want success, a refusal or code %s", err, api.CodeStoreUnavailable)
 					return
 				}
 			}

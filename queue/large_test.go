@@ -233,7 +233,7 @@ func TestPagesOfLargeBatches(t *testing.T) {
 		}
 		for i := range items {
 			if seen[items[i].ID] {
-				t.Errorf("batch %s is listed twice", items[i].ID)
+				t.Errorf("got batch %s twice, want it once", items[i].ID)
 			}
 			seen[items[i].ID] = true
 		}

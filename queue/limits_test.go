@@ -186,7 +186,7 @@ func TestBadEnqueues(t *testing.T) {
 			}
 		}
 		if left := f.jobs(t); len(left) != 0 {
-			t.Errorf("enqueued: %v", left)
+			t.Errorf("got jobs %v, want none", left)
 		}
 	})
 }

@@ -131,7 +131,7 @@ func (x *machine) configure(t *rapid.T) {
 	got, err := x.broker(t).Configure(t.Context(), x.f.tenant, namespace, name, c)
 	want(t, "configure", "", err)
 	if got.Paused != q.paused || got.Draining != q.draining || got.MaxConcurrency != q.most || got.RateLimit != q.limit {
-		t.Fatalf("configure: got %+v, the model says %+v", got, q)
+		t.Fatalf("configure: got %+v, want %+v", got, q)
 	}
 }
 
@@ -146,7 +146,7 @@ func (x *machine) bulk(t *rapid.T) {
 			x.revive(j)
 		}
 		if n != len(dead) {
-			t.Fatalf("Redrive = %d, the model says %d", n, len(dead))
+			t.Fatalf("Redrive = %d, want %d", n, len(dead))
 		}
 		return
 	}
@@ -165,7 +165,7 @@ func (x *machine) bulk(t *rapid.T) {
 		cleared += len(found)
 	}
 	if n != cleared {
-		t.Fatalf("Clear = %d, the model says %d", n, cleared)
+		t.Fatalf("Clear = %d, want %d", n, cleared)
 	}
 }
 
@@ -204,14 +204,14 @@ func (x *machine) whole(t *rapid.T) {
 		got, err := x.f.Get(t.Context(), x.f.tenant, j.id)
 		want(t, "get", "", err)
 		if got.State != j.state || got.Attempt != j.attempt || len(got.Errors) != j.errors || got.Queue != j.queue {
-			t.Fatalf("got %+v, the model says %+v", got, j)
+			t.Fatalf("got %+v, want %+v", got, j)
 		}
 	}
 	for id, b := range x.m.batches {
 		got, err := x.f.GetBatch(t.Context(), x.f.tenant, namespace, id)
 		want(t, "batch", "", err)
 		if got.Sealed != b.sealed || got.Total != int64(len(b.jobs)) || got.Succeeded != int64(len(b.succeeded)) || got.Failed != int64(len(b.failed)) {
-			t.Fatalf("got %+v, the model says %+v", got, b)
+			t.Fatalf("got %+v, want %+v", got, b)
 		}
 	}
 	x.f.soundIndexes(t, func(string) bool { return false })

@@ -83,7 +83,7 @@ func (x *machine) someJob(t *rapid.T) string {
 
 func want(t *rapid.T, op string, code api.Code, err error) {
 	if api.ErrorCode(err) != code {
-		t.Fatalf("%s: got %v, the model says %q", op, err, code)
+		t.Fatalf("%s: got error %v, want code %q", op, err, code)
 	}
 }
 
@@ -150,7 +150,7 @@ func (x *machine) enqueue(t *rapid.T) {
 			holder = ""
 		}
 		if added.Duplicate != (holder != "") || holder != "" && added.ID != holder {
-			t.Fatalf("job %d: got %+v, the model says that %q holds %q", i, added, holder, o.UniqueKey)
+			t.Fatalf("job %d: got %+v, want a duplicate if, and only if, another job holds %q: %q", i, added, o.UniqueKey, holder)
 		}
 		if holder == "" {
 			x.m.add(added.ID, q, o)
@@ -158,7 +158,7 @@ func (x *machine) enqueue(t *rapid.T) {
 			x.m.depend(o.DependsOn)
 		}
 		if j := x.m.jobs[added.ID]; added.State != j.state {
-			t.Fatalf("job %d: got %+v, the model says %s", i, added, j.state)
+			t.Fatalf("job %d: got %+v, want state %s", i, added, j.state)
 		}
 	}
 }
@@ -177,7 +177,7 @@ func (x *machine) fetch(t *rapid.T) {
 		ids = append(ids, j.ID)
 	}
 	if wanted := x.m.fetch(queues, worker, n, lease); !slices.Equal(ids, wanted) {
-		t.Fatalf("fetch: got %v, the model says %v", ids, wanted)
+		t.Fatalf("fetch: got %v, want %v", ids, wanted)
 	}
 	x.leases = append(x.leases, got...)
 }
@@ -206,7 +206,7 @@ func (x *machine) settled(t *rapid.T, op string, j *modelJob, l api.FetchedJob, 
 		code = api.CodeJobLeaseLost
 	}
 	if out[0].Code != code || out[0].OK != (code == "") || code == api.CodeJobLeaseLost && out[0].State != j.state {
-		t.Fatalf("%s of epoch %d: got %+v, the model says %q: %+v", op, l.LeaseEpoch, out[0], code, j)
+		t.Fatalf("%s of epoch %d: got %+v, want code %q of %+v", op, l.LeaseEpoch, out[0], code, j)
 	}
 	return holds
 }
@@ -323,7 +323,7 @@ func (x *machine) score(t *rapid.T, id string) int64 {
 	stored := x.raw(t, []string{id})[0]
 	spec, ok := stored[2].(string)
 	if !ok {
-		t.Fatalf("the model says that there is a job %s", id)
+		t.Fatalf("job %s: got no record, want one, as in the model", id)
 	}
 	return readStored(t, spec, fmt.Sprint(stored[0])).Score
 }
@@ -338,16 +338,16 @@ func (x *machine) compare(t *rapid.T) {
 			run = strings.Join(words[:6], " ")
 		}
 		if run != j.run() {
-			t.Fatalf("job %s: got %q, the model says %q (%+v)", j.id, run, j.run(), j.opts)
+			t.Fatalf("job %s: got run %q, want %q (%+v)", j.id, run, j.run(), j.opts)
 		}
 		if reason, _ := got[1].(string); j.state == api.JobDead && reason != j.dead {
-			t.Fatalf("job %s: dead of %q, the model says %q", j.id, reason, j.dead)
+			t.Fatalf("job %s: got reason %q of its death, want %q", j.id, reason, j.dead)
 		}
 	}
 	gone := sortedKeys(x.m.gone)
 	for i, got := range x.raw(t, gone) {
 		if got != [3]any{} {
-			t.Fatalf("job %s: got %v, the model says that it is gone", gone[i], got)
+			t.Fatalf("job %s: got %v, want no record", gone[i], got)
 		}
 	}
 	x.steps++
@@ -362,7 +362,7 @@ func (x *machine) depths(t *rapid.T) {
 		want(t, "queue", "", err)
 		for _, state := range api.JobStates() {
 			if n := len(x.m.in(name, state)); q.Depths[state] != int64(n) {
-				t.Fatalf("queue %s has %d jobs that are %s, the model says %d", name, q.Depths[state], state, n)
+				t.Fatalf("queue %s: got %d %s jobs, want %d", name, q.Depths[state], state, n)
 			}
 		}
 	}

@@ -36,7 +36,7 @@ func TestEachPriorityHasAnIndex(t *testing.T) {
 					Tenant: f.tenant, Namespace: namespace, Queue: emails, State: api.JobPending, Cursor: cursor, Limit: limit,
 				})
 				if err != nil || len(page) == 0 || len(page) > limit {
-					t.Fatalf("pages of %d: got %d jobs behind %q, %v", limit, len(page), cursor, err)
+					t.Fatalf("List behind %q: got %d jobs and error %v, want 1 to %d", cursor, len(page), err, limit)
 				}
 				for _, j := range page {
 					listed = append(listed, j.ID)

@@ -43,7 +43,7 @@ func readStored(t checker, spec, run string) *stored {
 		t.Fatalf("spec %q: %v", spec, err)
 	}
 	if n, err := fmt.Sscanf(run, "%s %d %d %d", &s.state, &s.attempt, &s.epoch, &s.at); n != 4 {
-		t.Fatalf("run %q: %v", run, err)
+		t.Fatalf("run %q: got %d fields and error %v, want 4", run, n, err)
 	}
 	return s
 }
@@ -127,7 +127,7 @@ func (f *fixture) sound(t checker, accepted ...string) map[string]*stored {
 	jobs := f.soundIndexes(t, func(id string) bool { return !slices.Contains(accepted, id) })
 	for _, id := range accepted {
 		if jobs[id] == nil {
-			t.Errorf("job %s was accepted and does not exist", id)
+			t.Errorf("accepted job %s: got no record, want one", id)
 		}
 	}
 	if !f.crashed && !f.repaired {
@@ -191,7 +191,7 @@ func (f *fixture) soundQueue(t checker, jobs map[string]*stored, indexes map[str
 				continue
 			}
 			if j == nil {
-				t.Errorf("%s of %s holds %s, which does not exist", state, name, id)
+				t.Errorf("%s of %s: got entry %s without a job, want a job", state, name, id)
 				continue
 			}
 			switch state {
@@ -209,14 +209,14 @@ func (f *fixture) soundQueue(t checker, jobs map[string]*stored, indexes map[str
 		}
 	}
 	for _, z := range f.members(t, k.After()) {
-		t.Errorf("queue %s: the end of job %v was not handled", name, z.Member)
+		t.Errorf("queue %s: got the unhandled end of job %v, want none", name, z.Member)
 	}
 	for _, z := range f.members(t, k.Expiry()) {
 		id, _ := z.Member.(string)
 		if j := jobs[id]; j != nil && !j.state.Terminal() && j.ExpireAtMS == 0 && int64(z.Score) <= f.clock.ms.Load() {
-			t.Errorf("job %s (%s) has no expiry, but is in the set of jobs that expire", id, j.run)
+			t.Errorf("expiry: got job %s (%s) without an expiry in the set, want none", id, j.run)
 		} else if f.repaired && (j == nil || j.state.Terminal()) {
-			t.Errorf("job %s is in the set of jobs that expire, got %+v", id, j)
+			t.Errorf("expiry: got job %s with record %+v in the set, want none that ended", id, j)
 		}
 	}
 	if f.repaired {
@@ -238,7 +238,7 @@ func (f *fixture) soundDue(t checker, name string, k storage.QueueKeys) {
 	member := storage.DueQueuePrefix + f.tenant + "/" + name
 	due, err := f.store.Client().ZScore(t.Context(), storage.KeyDue(storage.DueShard(member)), member).Result()
 	if first > 0 && (err != nil || due > first+60_000) {
-		t.Errorf("queue %s has work due at %.0f, but is marked as due at %.0f: %v", name, first, due, err)
+		t.Errorf("queue %s: got it due at %.0f and error %v, want at most a minute after its first work at %.0f", name, due, err, first)
 	}
 }
 

@@ -49,7 +49,7 @@ func TestQueuedRunsNeverOverlap(t *testing.T) {
 			running = f.take(t)
 			if running == nil {
 				if want != 0 {
-					t.Errorf("%d runs never began", want)
+					t.Errorf("got %d runs that never began, want 0", want)
 				}
 				return
 			}

@@ -73,7 +73,7 @@ func TestScheduleIsFiredAndStands(t *testing.T) {
 			t.Errorf("Get after a skipped tick = %+v, want one skip; -want +got of the last:\n%s", skipped, diff)
 		}
 		if _, _, err := s.Run(ctx, f.tenant, namespace, "hourly", "", anybody); api.ErrorCode(err) != api.CodeScheduleBusy {
-			t.Errorf("a run beside another one: %v", err)
+			t.Errorf("Run beside another one: got error %v, want code %s", err, api.CodeScheduleBusy)
 		}
 	})
 }
@@ -210,7 +210,7 @@ func TestScheduleIsDeletedWithWhatACutLeft(t *testing.T) {
 				t.Fatal("got no error of the interrupted script, want one")
 			}
 			if err := whole.Delete(t.Context(), f.tenant, namespace, "hourly", 0); api.ErrorCode(err) != api.CodeScheduleNotFound {
-				t.Errorf("again: %v", err)
+				t.Errorf("second Delete: got error %v, want code %s", err, api.CodeScheduleNotFound)
 			}
 			left, err := f.schedules.Load(t.Context(), f.path("hourly"))
 			if err != nil || left.State.Turn != 0 {
@@ -244,7 +244,7 @@ func TestScheduleCreatedInPartsTicks(t *testing.T) {
 			}
 			f.advance(time.Millisecond)
 			if _, err := whole.Create(t.Context(), f.tenant, namespace, &hourly, somebody("ada")); api.ErrorCode(err) != api.CodeScheduleExists {
-				t.Errorf("created later again: %v", err)
+				t.Errorf("second Create: got error %v, want code %s", err, api.CodeScheduleExists)
 			}
 			latest := api.CatchupLatest
 			changed, err := whole.Update(t.Context(), f.tenant, namespace, "hourly", &api.ScheduleChange{Catchup: &latest}, 0, somebody("ada"))

@@ -105,7 +105,7 @@ func tickUntilKilled(t *testing.T, replicas []*ticking, server *storagetest.Serv
 					failed++
 					return
 				default:
-					t.Errorf("step: %v", err)
+					t.Errorf("step: got error %v, want success, code %s or code %s", err, api.CodeStoreConflict, api.CodeStoreUnavailable)
 					return
 				}
 			}

@@ -120,7 +120,7 @@ func TestSweeperMendsSchedules(t *testing.T) {
 				t.Errorf("mended were %v, want %v", got, c.want)
 			}
 			if got := f.sweepAll(t, f.sweeper(t)); len(got) != 0 {
-				t.Errorf("once more: %v", got)
+				t.Errorf("second sweep: got repairs %v, want none", got)
 			}
 			f.round(t) // a tick may have come meanwhile
 			for j := f.take(t); j != nil; j = f.take(t) {

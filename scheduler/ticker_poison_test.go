@@ -87,7 +87,7 @@ func TestAScheduleThatCannotBeReadCanBeDeleted(t *testing.T) {
 			t.Fatalf("Delete: %v", err)
 		}
 		if _, err := s.Get(t.Context(), f.tenant, namespace, "broken"); api.ErrorCode(err) != api.CodeScheduleNotFound {
-			t.Errorf("it is still there: %v", err)
+			t.Errorf("Get after Delete: got error %v, want code %s", err, api.CodeScheduleNotFound)
 		}
 		if n := f.rdb().Exists(t.Context(), state).Val(); n != 0 {
 			t.Error("Delete: got the state left, want it removed")

@@ -111,7 +111,7 @@ func TestRunByHand(t *testing.T) {
 			t.Errorf("Run again with the same id = %+v, %v, want the pending job %s and no other", again, err, id)
 		}
 		if _, err := f.Run(t.Context(), path, api.NewJobID(), anybody); api.ErrorCode(err) != api.CodeScheduleBusy {
-			t.Errorf("a second run: %v", err)
+			t.Errorf("second Run: got error %v, want code %s", err, api.CodeScheduleBusy)
 		}
 		if _, err := f.Run(t.Context(), f.path("missing"), api.NewJobID(), anybody); api.ErrorCode(err) != api.CodeScheduleNotFound {
 			t.Errorf("Run of a missing schedule: got error %v, want code %s", err, api.CodeScheduleNotFound)
@@ -122,7 +122,7 @@ func TestRunByHand(t *testing.T) {
 			t.Fatalf("Configure: %v", err)
 		}
 		if _, err := f.Run(t.Context(), path, api.NewJobID(), anybody); api.ErrorCode(err) != api.CodeQueueDraining {
-			t.Errorf("into a queue that drains: %v", err)
+			t.Errorf("Run into a queue that drains: got error %v, want code %s", err, api.CodeQueueDraining)
 		}
 	})
 }

@@ -73,7 +73,7 @@ func TestListsAreBoundedInBytes(t *testing.T) {
 			}
 			for _, a := range items {
 				if seen[a.ActivationID] {
-					t.Errorf("%s comes twice", a.ActivationID)
+					t.Errorf("got activation %s twice, want it once", a.ActivationID)
 				}
 				seen[a.ActivationID] = true
 			}

@@ -100,11 +100,11 @@ func TestListPages(t *testing.T) {
 			seen := map[string]bool{}
 			for i, id := range got {
 				if seen[id] {
-					t.Errorf("%s: %s comes twice; want not seen[id]", name, id)
+					t.Errorf("%s: got %s twice, want it once", name, id)
 				}
 				seen[id] = true
 				if i > 0 && startOf[id] > startOf[got[i-1]] {
-					t.Errorf("%s: not newest first", name)
+					t.Errorf("%s: got %s behind an older one, want the newest first", name, id)
 				}
 			}
 			if len(got) != want {

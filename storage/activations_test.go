@@ -92,7 +92,7 @@ func TestStartOfATakenIDGivesWhatIsThere(t *testing.T) {
 			t.Fatalf("Start of an id that is taken: got created %v and error %v, want false", created, err)
 		}
 		if d := cmp.Diff(a, existing); d != "" {
-			t.Errorf("difference (-a +existing):\n%s", d)
+			t.Errorf("record differs (-want +got):\n%s", d)
 		}
 		if got := f.pages(t, activations.Filter{Limit: 10, ToMS: a.StartMS + 1}); len(got) != 1 {
 			t.Errorf("List by the first start: got %v, want 1 activation: a repeated start leaves its index entry", got)
@@ -299,9 +299,9 @@ func TestFinishCancelAndRepairRace(t *testing.T) {
 			winners = slices.DeleteFunc(winners, func(s api.Status) bool { return s == "" })
 			switch {
 			case len(winners) > 1:
-				t.Errorf("round %d: several won: %v", round, winners)
+				t.Errorf("round %d: got the winners %v, want one", round, winners)
 			case len(winners) == 1 && final.Status != winners[0]:
-				t.Errorf("round %d: %s won, %s stands", round, winners[0], final.Status)
+				t.Errorf("round %d: got the final status %s, want %s of the winner", round, final.Status, winners[0])
 			case len(winners) == 0 && (final.Error == nil || final.Error.Type != api.ErrLost):
 				t.Errorf("round %d: no writer won and the final status is %s, want an error of type %s", round, final.Status, api.ErrLost)
 			}

@@ -160,7 +160,7 @@ func TestConcurrentAliasUpdatesLeaveOneOfThem(t *testing.T) {
 				won++
 			case api.CodePreconditionFailed:
 			default:
-				t.Errorf("got error %v", err)
+				t.Errorf("Set: got error %v, want success or code %s", err, api.CodePreconditionFailed)
 			}
 		}
 		if won != 1 {

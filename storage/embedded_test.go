@@ -258,7 +258,7 @@ func TestEmbeddedOutlivesAKill(t *testing.T) {
 			}
 		}
 		if err := child.Wait(); err == nil || child.ProcessState.ExitCode() != -1 {
-			t.Fatalf("the child was not killed: %v", err)
+			t.Fatalf("child: got its end with error %v, want it killed", err)
 		}
 	}
 	s := storagetest.Open(t, storage.Config{Embedded: storagetest.Embedded(t, dir)})

@@ -38,7 +38,7 @@ func TestKeysMayExpireWithinScripts(t *testing.T) {
 						done(t, f)
 					case err == nil:
 					case !isOneOf(api.ErrorCode(err), gone) && err.Error() != "lost against itself":
-						t.Errorf("%s, expired before command %d: %v", name, k, err)
+						t.Errorf("%s, expired before command %d: got error %v, want success or one of the codes %v", name, k, err, gone)
 					}
 					storagetest.Expire(t, whole.Client(), mortal)
 					if _, err := f.functions.Get(t.Context(), f.fn.Tenant, f.fn.Namespace, f.fn.Name); err == nil {

@@ -72,7 +72,7 @@ func TestFunctionLifecycle(t *testing.T) {
 			t.Fatalf("functions.Get: %v", err)
 		}
 		if d := cmp.Diff(f.fn, got); d != "" {
-			t.Errorf("difference (-f.fn +got):\n%s", d)
+			t.Errorf("function differs (-want +got):\n%s", d)
 		}
 		other := f.fn
 		other.CreatedAtMS++

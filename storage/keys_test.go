@@ -57,7 +57,7 @@ func TestKeys(t *testing.T) {
 		"cs:worker:t_abc123:w1", "cs:workerqueues:t_abc123:w1", "cs:workers:t_abc123",
 	}
 	if d := cmp.Diff(plain, all(Keys{})); d != "" {
-		t.Errorf("difference (-plain +all(Keys{})):\n%s", d)
+		t.Errorf("plain keys differ (-want +got):\n%s", d)
 	}
 	tagged := []string{
 		"cs:tenants", "cs:sweep:act", "cs:tenant:{t_abc123}:namespaces", "cs:fn:{t_abc123}:payments:index",
@@ -82,6 +82,6 @@ func TestKeys(t *testing.T) {
 		"cs:worker:{t_abc123}:w1", "cs:workerqueues:{t_abc123}:w1", "cs:workers:{t_abc123}",
 	}
 	if d := cmp.Diff(tagged, all(Keys{hashTags: true})); d != "" {
-		t.Errorf("difference (-tagged +all(Keys{hashTags: true})):\n%s", d)
+		t.Errorf("tagged keys differ (-want +got):\n%s", d)
 	}
 }

@@ -30,7 +30,7 @@ func TestCallsAreCountedByCommandAndOutcome(t *testing.T) {
 	}
 	// A server that does not know the script yet; then one whose function exists.
 	if got := calls("function_create.lua", "refused"); got != 1 {
-		t.Errorf("%g calls of a script that the server did not know", got)
+		t.Errorf("got %g refused calls of a script that the server did not know, want 1", got)
 	}
 	if got := calls("function_create.lua", "ok"); got != 1 {
 		t.Errorf("got %g calls of function_create.lua, want 1", got)

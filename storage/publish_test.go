@@ -28,7 +28,7 @@ func TestPublishStoresTheVersion(t *testing.T) {
 			t.Fatalf("versions.Get: %v", err)
 		}
 		if d := cmp.Diff(v, got); d != "" {
-			t.Errorf("difference (-v +got):\n%s", d)
+			t.Errorf("version differs (-want +got):\n%s", d)
 		}
 		if tar, err := f.versions.Bundle(ctx, tn, ns, name, 1); err != nil || string(tar) != "tar of aa" {
 			t.Errorf("Bundle: got %q and error %v, want %q", tar, err, "tar of aa")
@@ -39,7 +39,7 @@ func TestPublishStoresTheVersion(t *testing.T) {
 				t.Fatalf("versions.Resolve: %v", err)
 			}
 			if d := cmp.Diff(storage.Resolved{Function: f.fn, Version: v, Alias: ref.Alias}, r); d != "" {
-				t.Errorf("difference (-storage.Resolved{Function: f.fn, Version: v, Alias: ref.Alias} +r):\n%s", d)
+				t.Errorf("resolved function differs (-want +got):\n%s", d)
 			}
 		}
 		_, err = f.drafts.Get(ctx, tn, ns, name, id)
@@ -191,7 +191,7 @@ func TestConcurrentPublishesConsumeADraftOnce(t *testing.T) {
 					won++
 				case api.CodeDraftConsumed:
 				default:
-					t.Errorf("got error %v", err)
+					t.Errorf("Publish: got error %v, want success or code %s", err, api.CodeDraftConsumed)
 				}
 			}
 			if won != 1 {

@@ -43,7 +43,7 @@ func TestRecordEnded(t *testing.T) {
 					t.Fatalf("activations.Get: %v", err)
 				}
 				if diff := cmp.Diff(stored, current); diff != "" {
-					t.Errorf("%s: the returned record differs from the stored one (-stored +returned):\n%s", name, diff)
+					t.Errorf("%s: returned record differs from the stored one (-want +got):\n%s", name, diff)
 				}
 				want, _ := activations.TruncateResult(json.RawMessage(result))
 				if !bytes.Equal(stored.Result, want) {

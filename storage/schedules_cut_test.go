@@ -104,7 +104,7 @@ func cutSchedule(t *testing.T, name string, prepare scheduleOperation, s *storag
 			t.Errorf("%s, repeated after %d writes: schedule differs (-want +got):\n%s", name, k, diff)
 		}
 	}
-	t.Errorf("%s: more writes than a script should make", name)
+	t.Errorf("%s: got ever more writes, want an end", name)
 }
 
 func mustPut(t *testing.T, s *storage.Store, put storage.SchedulePut) *storage.LoadedSchedule {

@@ -73,10 +73,10 @@ func TestScheduleLifecycle(t *testing.T) {
 		}
 		made := loadSchedule(t, s, put.Path)
 		if diff := cmp.Diff(put.After, made.Meta); diff != "" {
-			t.Errorf("difference (-put.After +made.Meta):\n%s", diff)
+			t.Errorf("record differs (-want +got):\n%s", diff)
 		}
 		if diff := cmp.Diff(storage.ScheduleState{Rev: 1, Turn: 1_000, NextTickMS: 61_000}, made.State); diff != "" {
-			t.Errorf("difference (-storage.ScheduleState{Rev: 1, Turn: 1_000, NextTickMS: 61_000} +made.State):\n%s", diff)
+			t.Errorf("state differs (-want +got):\n%s", diff)
 		}
 		member := storage.DueSchedulePrefix + tenant
 		due := storage.KeyDue(storage.DueShard(member))
@@ -95,7 +95,7 @@ func TestScheduleLifecycle(t *testing.T) {
 			t.Errorf("another of that name: %v; want CodeStoreConflict", err)
 		}
 		if diff := cmp.Diff(made, loadSchedule(t, s, put.Path)); diff != "" {
-			t.Errorf("difference (-made +loadSchedule(t, s, put.Path)):\n%s", diff)
+			t.Errorf("stored schedule differs (-want +got):\n%s", diff)
 		}
 
 		if err := schedules.Put(ctx, change(made, 99_000, true)); err != nil {
@@ -115,13 +115,13 @@ func TestScheduleLifecycle(t *testing.T) {
 		}
 		disabled := scheduleKeyed(t, s, put.Path)
 		if disabled["due"] != "" || disabled["next_tick_ms"] != "0" || disabled["rev"] != "3" {
-			t.Errorf("disabled: %v; want disabled[\"due\"] == \"\" and disabled[\"next_tick_ms\"] == \"0\" and disabled[\"rev\"] == \"3\"", disabled)
+			t.Errorf(`disabled: got %v, want no due, next_tick_ms 0 and rev 3`, disabled)
 		}
 		if err := schedules.Put(ctx, change(loadSchedule(t, s, put.Path), 120_000, false)); err != nil {
 			t.Fatalf("schedules.Put: %v", err)
 		}
 		if enabled := scheduleKeyed(t, s, put.Path); enabled["due"] != "120000" || enabled["next_tick_ms"] != "120000" {
-			t.Errorf("enabled: %v; want enabled[\"due\"] == \"120000\" and enabled[\"next_tick_ms\"] == \"120000\"", enabled)
+			t.Errorf(`enabled: got %v, want due and next_tick_ms 120000`, enabled)
 		}
 
 		last := loadSchedule(t, s, put.Path)
@@ -133,7 +133,7 @@ func TestScheduleLifecycle(t *testing.T) {
 				t.Fatalf("schedules.Delete: %v", err)
 			}
 			if diff := cmp.Diff(map[string]string{"meta": "", "in flight": ""}, scheduleKeyed(t, s, put.Path)); diff != "" {
-				t.Errorf("difference (-map[string]string{\"meta\": \"\", \"in flight\": \"\"} +scheduleKeyed(t, s, put.Path)):\n%s", diff)
+				t.Errorf("keys differ (-want +got):\n%s", diff)
 			}
 		}
 		if err := schedules.Put(ctx, change(last, 99_000, false)); api.ErrorCode(err) != api.CodeStoreConflict {
@@ -260,7 +260,7 @@ func TestScheduleList(t *testing.T) {
 			after, more = next, next != ""
 		}
 		if diff := cmp.Diff([][]string{{"aaa"}, {"ccc", "ddd"}, {"eee"}}, pages); diff != "" {
-			t.Errorf("difference (-[][]string{{\"aaa\"}, {\"ccc\", \"ddd\"}, {\"eee\"}} +pages):\n%s", diff)
+			t.Errorf("pages differ (-want +got):\n%s", diff)
 		}
 	})
 }
@@ -281,7 +281,7 @@ func TestScheduleLimit(t *testing.T) {
 			t.Errorf("one too many: %v; want CodeScheduleLimit", err)
 		}
 		if kept := scheduleKeyed(t, s, put.Path); kept["meta"] != "" || kept["listed"] != "" || kept["due"] != "" {
-			t.Errorf("it left %v; want kept[\"meta\"] == \"\" and kept[\"listed\"] == \"\" and kept[\"due\"] == \"\"", kept)
+			t.Errorf("got %v left, want no meta, listed and due", kept)
 		}
 		again := newSchedule(put.Path.Tenant, "job-7", 1_000, 61_000) // its creation was cut short
 		if err := schedules.Put(ctx, again); err != nil {
@@ -309,7 +309,7 @@ func TestSchedulesAreMadeByOne(t *testing.T) {
 				case err == nil && winner < 0:
 					winner = int64(i)
 				case api.ErrorCode(err) != api.CodeStoreConflict:
-					t.Errorf("racer %d: %v", i, err)
+					t.Errorf("racer %d: got error %v, want success of one, and code %s", i, err, api.CodeStoreConflict)
 				}
 			}
 			return winner

@@ -49,14 +49,14 @@ func TestScriptsKeepTheRules(t *testing.T) {
 		}
 		for line := range strings.Lines(source) {
 			if code, _, _ := strings.Cut(line, "--"); forbidden.MatchString(code) {
-				t.Errorf("%s has the forbidden line %q", name, strings.TrimSpace(line))
+				t.Errorf("%s: got line %q, want none that is forbidden", name, strings.TrimSpace(line))
 			}
 		}
 	}
 	for name, source := range scripts {
 		for _, part := range []string{"-- KEYS[1]", "-- ARGV[1]", "-- Reply:"} {
 			if !strings.Contains(source, part) {
-				t.Errorf("%s: its header lacks %q", name, part)
+				t.Errorf("%s: got a header without %q, want it", name, part)
 			}
 		}
 	}

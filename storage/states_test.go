@@ -46,14 +46,14 @@ func TestTaskStates(t *testing.T) {
 		a, b, c := s.TaskKey(tenant, "email-send", "a"), s.TaskKey(tenant, "email-send", "b"), s.TaskKey(tenant, "email-send", "c")
 		d := s.TaskKey(tenant, "email", "d")
 		if diff := cmp.Diff([]string{d, a, b}, scan(s.TaskKey(tenant, "", ""), open)); diff != "" {
-			t.Errorf("difference (-[]string{d, a, b} +scan(s.TaskKey(tenant, \"\", \"\"), open)):\n%s", diff)
+			t.Errorf("open tasks differ (-want +got):\n%s", diff)
 		}
 		if diff := cmp.Diff([]string{d}, scan(s.TaskKey(tenant, "email", ""), open)); diff != "" {
-			t.Errorf("difference (-[]string{d} +scan(s.TaskKey(tenant, \"email\", \"\"), open)):\n%s", diff)
+			t.Errorf("open tasks of email differ (-want +got):\n%s", diff)
 		}
 		all := &statestore.Filter{Field: "updated_at", Op: statestore.Less, Value: []byte("11")}
 		if diff := cmp.Diff([]string{c, d, a, b}, scan(s.TaskKey(tenant, "", ""), all)); diff != "" {
-			t.Errorf("difference (-[]string{c, d, a, b} +scan(s.TaskKey(tenant, \"\", \"\"), all)):\n%s", diff)
+			t.Errorf("tasks differ (-want +got):\n%s", diff)
 		}
 	})
 }

@@ -69,7 +69,7 @@ func TestRegistryAndWalk(t *testing.T) {
 			}
 		}
 		if d := gocmp.Diff(slices.Concat([]string{f.fn.Namespace}, namespaces), paged); d != "" {
-			t.Errorf("difference (-slices.Concat([]string{f.fn.Namespace}, namespaces) +paged):\n%s", d)
+			t.Errorf("namespaces differ (-want +got):\n%s", d)
 		}
 	})
 }

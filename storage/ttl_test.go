@@ -85,6 +85,6 @@ func TestTimesToLive(t *testing.T) {
 		}
 	}
 	for key := range want {
-		t.Errorf("%s is not there", key)
+		t.Errorf("%s: got no such key, want it", key)
 	}
 }

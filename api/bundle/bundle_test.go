@@ -54,7 +54,7 @@ func TestPackUnpackRoundTrip(t *testing.T) {
 		}
 		again, err := bundle.Pack(maps.Clone(got))
 		if err != nil || !bytes.Equal(packed, again) {
-			t.Fatalf("packing twice differs (%v)", err)
+			t.Fatalf("Pack of the same files again: got other bytes or error %v, want the same bytes", err)
 		}
 	})
 }
@@ -107,7 +107,7 @@ func TestPackRefusesTarOverLimit(t *testing.T) {
 	// The contents fit, their headers and padding no longer do.
 	_, err := bundle.Pack(map[string][]byte{"a.js": make([]byte, api.MaxBundleBytes)})
 	if api.ErrorCode(err) != api.CodeBodyLimit {
-		t.Errorf("got %v", err)
+		t.Errorf("got error %v, want code %s", err, api.CodeBodyLimit)
 	}
 }
 
@@ -175,7 +175,7 @@ func TestUnpackIsBounded(t *testing.T) {
 		"cut short": bytes.NewReader(cut(t)),
 	} {
 		if _, err := bundle.Unpack(r); api.ErrorCode(err) != api.CodeValidationBundle {
-			t.Errorf("%s: got %v", name, err)
+			t.Errorf("Unpack of %s: got error %v, want code %s", name, err, api.CodeValidationBundle)
 		}
 	}
 	var buf bytes.Buffer
@@ -187,7 +187,7 @@ func TestUnpackIsBounded(t *testing.T) {
 		t.Fatalf("Close: %v", err)
 	}
 	if _, err := bundle.Unpack(&buf); api.ErrorCode(err) != api.CodeBodyLimit {
-		t.Errorf("over the limit: got %v", err)
+		t.Errorf("Unpack over the limit: got error %v, want code %s", err, api.CodeBodyLimit)
 	}
 }
 

@@ -206,7 +206,7 @@ func TestProblemBecomesTypedError(t *testing.T) {
 		t.Errorf("fields (-want +got):\n%s", diff)
 	}
 	if api.ErrorCode(err) != api.CodeValidationSource || answered.Err.Message != "syntax error" {
-		t.Errorf("got %v", err)
+		t.Errorf(`got error %v, want code %s and the message "syntax error"`, err, api.CodeValidationSource)
 	}
 }
 
@@ -215,7 +215,7 @@ func TestAnswerThatIsNoProblem(t *testing.T) {
 	c, _ := serve(t, 502, "<html>bad gateway</html>")
 	_, err := hello(c).Get(t.Context())
 	if api.ErrorCode(err) != api.CodeInternal || !strings.Contains(err.Error(), "502 Bad Gateway") || !strings.Contains(err.Error(), "<html>") {
-		t.Errorf("got %v", err)
+		t.Errorf("got error %v, want code %s with 502 Bad Gateway and <html>", err, api.CodeInternal)
 	}
 }
 
@@ -349,9 +349,9 @@ func TestNewRefuses(t *testing.T) {
 	t.Parallel()
 	for _, u := range []string{"", "localhost:8080", "ftp://h", "http://", "http://h/?a=b", "http://h/#f", "http://u:p@h"} {
 		if _, err := client.New(u, client.Config{}); err == nil {
-			t.Errorf("New(%q) was accepted", u)
+			t.Errorf("New(%q): got no error, want one", u)
 		} else if strings.Contains(err.Error(), "u:p@") {
-			t.Errorf("New(%q) tells the password: %v", u, err)
+			t.Errorf("New(%q): got error %q, want one without the password", u, err)
 		}
 	}
 }

@@ -124,7 +124,7 @@ func TestFollowChangesGoesOnWhereItBroke(t *testing.T) {
 		return nil
 	}, func() error { got = append(got, "reset"); return nil })
 	if !errors.Is(err, enough) {
-		t.Errorf("ended with %v", err)
+		t.Errorf("FollowChanges: got error %v, want %v", err, enough)
 	}
 	if diff := cmp.Diff([]string{"reset", "2 put a", "3 delete a"}, got); diff != "" {
 		t.Errorf("difference (-want +got):\n%s", diff)

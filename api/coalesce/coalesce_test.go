@@ -218,7 +218,7 @@ func TestWaitIncludesWhatAFlushAdds(t *testing.T) {
 	c.Add(0, struct{}{})
 	c.Wait()
 	if n := left.Load(); n != 0 {
-		t.Errorf("Wait returned before %d flushes", n)
+		t.Errorf("Wait returned with %d flushes left, want 0", n)
 	}
 }
 

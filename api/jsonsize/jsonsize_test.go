@@ -66,7 +66,7 @@ func TestFits(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", name, got, tt.want)
 		}
 		if !json.Valid([]byte(tt.text)) {
-			t.Errorf("%s: the text is not JSON", name)
+			t.Errorf("%s: got a text that is no JSON, want JSON", name)
 		}
 	}
 }

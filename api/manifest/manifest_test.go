@@ -208,7 +208,7 @@ func TestResolveNeedsAnEntry(t *testing.T) {
 	for _, entry := range []string{"", "function.js", "main.js"} {
 		_, err := manifest.Resolve(api.Function{Entry: entry}, map[string][]byte{"lib.js": nil}, nil)
 		if api.ErrorCode(err) != api.CodeValidationBundle {
-			t.Errorf("entry %q: %v", entry, err)
+			t.Errorf("Resolve with entry %q: got error %v, want code %s", entry, err, api.CodeValidationBundle)
 		}
 	}
 }

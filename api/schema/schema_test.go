@@ -71,7 +71,7 @@ func fields(t *testing.T, err error) []api.FieldError {
 	}
 	var refused *api.Error
 	if !errors.As(err, &refused) || refused.Code != api.CodeDocumentInvalid {
-		t.Errorf("refused with %v", err)
+		t.Errorf("got error %v, want code %s", err, api.CodeDocumentInvalid)
 		return nil
 	}
 	return refused.Fields
@@ -244,7 +244,7 @@ func TestHostileSchemasEndSoon(t *testing.T) { // not parallel: it looks at the 
 				t.Fatalf("Compile: %v", err)
 			}
 			if len(tc.schema) > 1<<17 || len(tc.value) > api.MaxDocumentValueBytes+1024 {
-				t.Fatalf("the case is larger than can be sent: %d, %d", len(tc.schema), len(tc.value))
+				t.Fatalf("case: got %d bytes of schema and %d of value, want at most %d and %d, which clients can send", len(tc.schema), len(tc.value), 1<<17, api.MaxDocumentValueBytes+1024)
 			}
 			// The best of a few, of the processor's time: others have the machine, too.
 			took, allocated := time.Hour, uint64(1<<40)
@@ -266,13 +266,13 @@ func TestHostileSchemasEndSoon(t *testing.T) { // not parallel: it looks at the 
 				}
 			}
 			if api.ErrorCode(err) != api.CodeDocumentInvalid {
-				t.Fatalf("not refused: %v", err)
+				t.Fatalf("got error %v, want code %s", err, api.CodeDocumentInvalid)
 			}
 			if len(err.Error()) > 2000 {
 				t.Errorf("got an error of %d bytes, want at most 2000", len(err.Error()))
 			}
 			if took > most || allocated > mostBytes*slowdown {
-				t.Errorf("took %v and %d KiB: %v", took, allocated>>10, err)
+				t.Errorf("got %v and %d KiB for error %v, want at most %v and %d KiB", took, allocated>>10, err, most, mostBytes*slowdown>>10)
 			}
 		})
 	}

@@ -241,7 +241,7 @@ type running struct {
 func run(t *testing.T, s worker.Source, c worker.Config, h worker.Handler) *running {
 	t.Helper()
 	if c.OnError == nil {
-		c.OnError = func(err error) { t.Errorf("got error %v", err) }
+		c.OnError = func(err error) { t.Errorf("OnError: got error %v, want no call", err) }
 	}
 	w, err := worker.New(s, c)
 	if err != nil {

@@ -26,7 +26,7 @@ func TestStopGivesBack(t *testing.T) {
 		begin := time.Now()
 		w.end(t)
 		if took := time.Since(begin); took > 8*time.Second {
-			t.Errorf("stopped after %s", took)
+			t.Errorf("got an end after %s, want it within 8 s", took)
 		}
 		if got, want := s.states(), map[api.JobState]int{api.JobCompleted: 2, api.JobPending: 8}; !cmp.Equal(got, want) {
 			t.Errorf("%v, want %v", got, want)
@@ -54,7 +54,7 @@ func TestStopTimeout(t *testing.T) {
 			}
 			<-ctx.Done()
 			if cause := context.Cause(ctx); !errors.Is(cause, worker.ErrStopped) {
-				t.Errorf("ended by %v", cause)
+				t.Errorf("context.Cause = %v, want %v", cause, worker.ErrStopped)
 			}
 			switch j.ID {
 			case "0":
@@ -68,7 +68,7 @@ func TestStopTimeout(t *testing.T) {
 		begin := time.Now()
 		w.end(t)
 		if took := time.Since(begin); took != 2*time.Second {
-			t.Errorf("stopped after %s", took)
+			t.Errorf("got an end after %s, want it after 2 s", took)
 		}
 		if e := s.jobs["0"]; e.state != api.JobPending || e.Attempt != 0 || string(e.Checkpoint) != `"breaks off"` {
 			t.Errorf("got job %+v with checkpoint %s, want it pending with attempt 0 and checkpoint \"breaks off\"", e, e.Checkpoint)

@@ -305,7 +305,7 @@ func TestSettlingIsGivenUp(t *testing.T) {
 		begin := time.Now()
 		w.end(t)
 		if took := time.Since(begin); took < 5*time.Second || took > 15*time.Second {
-			t.Errorf("stopped after %s", took)
+			t.Errorf("got an end after %s, want it after 5 to 15 s", took)
 		}
 	})
 }

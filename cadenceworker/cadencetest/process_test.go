@@ -33,7 +33,7 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); !holds(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("waited 20s in vain until %s", what)
+			t.Fatalf("waited 20 s, want in that time: %s", what)
 		}
 	}
 }
@@ -192,7 +192,7 @@ func TestOtherSourcesAreAnotherBinary(t *testing.T) {
 		fmt.Fprintln(f, "// more")
 		f.Close()
 		if after, err := digest(one); err != nil || after == before {
-			t.Errorf("%q before and %q after a change of %s: %v", before, after, name, err)
+			t.Errorf("digest after a change of %s: got %q and error %v, want another than %q", name, after, err, before)
 		}
 	}
 }

@@ -152,7 +152,7 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	case errors.As(err, &exit):
 		got = exit.ExitCode()
 	case err != nil:
-		ts.Fatalf("%v", err)
+		ts.Fatalf("Exec of %s: %v", args[1], err)
 	}
 	if got != want {
 		ts.Fatalf("exit code %d, want %d\nstdout: %s\nstderr: %s", got, want, ts.ReadFile("stdout"), ts.ReadFile("stderr"))
@@ -209,7 +209,7 @@ func waitFor(ts *testscript.TestScript, try func() error) {
 			return
 		}
 		if time.Now().After(deadline) {
-			ts.Fatalf("%v", err)
+			ts.Fatalf("got error %v after %s, want none", err, scriptTimeout)
 		}
 		time.Sleep(20 * time.Millisecond) // a process beside the script sends no notice
 	}
@@ -229,7 +229,7 @@ func post(ts *testscript.TestScript, neg bool, args []string) {
 	body, err := io.ReadAll(response.Body)
 	ts.Check(err)
 	if response.StatusCode >= http.StatusMultipleChoices {
-		ts.Fatalf("%s: %s", response.Status, body)
+		ts.Fatalf("POST %s: got %s with %s, want a status of 2xx", args[0], response.Status, body)
 	}
 	_, err = ts.Stdout().Write(body)
 	ts.Check(err)
@@ -246,5 +246,5 @@ func setvar(ts *testscript.TestScript, neg bool, args []string) {
 			return
 		}
 	}
-	ts.Fatalf("no line of stdout contains %q", args[1])
+	ts.Fatalf("got no line with %q in stdout, want one", args[1])
 }

@@ -45,12 +45,12 @@ func TestServersLogTheStore(t *testing.T) {
 			output := s.Output()
 			for _, want := range test.logged {
 				if !regexp.MustCompile(want).MatchString(output) {
-					t.Errorf("got no line with %s in\n%s", want, output)
+					t.Errorf("got no line with %s, want one in\n%s", want, output)
 				}
 			}
 			for _, unwanted := range test.missing {
 				if regexp.MustCompile(unwanted).MatchString(output) {
-					t.Errorf("got a line with %s in\n%s", unwanted, output)
+					t.Errorf("got a line with %s, want none in\n%s", unwanted, output)
 				}
 			}
 		})

@@ -201,7 +201,7 @@ func TestFirstTriesOfOneKeyCoalesce(t *testing.T) {
 			for range 20 {
 				all.Go(func() {
 					if _, err := c.find(t.Context(), c.digest); (err == nil) != known {
-						t.Errorf("find: %v", err)
+						t.Errorf("find: got error %v, want success: %v", err, known)
 					}
 				})
 			}
@@ -265,7 +265,7 @@ func TestWrongKeysAreBoundedAndCrowdOutNone(t *testing.T) {
 	for i := range wrongEntries + 20_000 {
 		digest := sha256.Sum256(strconv.AppendInt(nil, int64(i), 10))
 		if _, err := c.find(t.Context(), digest); api.ErrorCode(err) != api.CodeAuthnInvalid {
-			t.Fatalf("find: %v", err)
+			t.Fatalf("find: got error %v, want code %s", err, api.CodeAuthnInvalid)
 		}
 	}
 	c.wrong.CleanUp()

@@ -46,6 +46,6 @@ func TestRolesAreDocumented(t *testing.T) {
 		return out
 	}
 	if diff := cmp.Diff(sorted(roles), sorted(documented)); diff != "" {
-		t.Errorf("roles and docs/access.md (- is not documented, + not granted): %s", diff)
+		t.Errorf("actions of the roles differ from docs/access.md (-want +got): %s", diff)
 	}
 }

@@ -17,7 +17,7 @@ func FuzzClient(f *testing.F) {
 	f.Fuzz(func(t *testing.T, remote, forwarded string) {
 		client, other := proxies.Client(remote, []string{forwarded})
 		if !AddressOf(client).IsValid() {
-			t.Errorf("AddressOf(%q) is not valid", client)
+			t.Errorf("AddressOf(%q): got an invalid address, want a valid one", client)
 		}
 		peer, ok := parse(remote)
 		if (!ok || !proxies.Trusts(peer)) && (other || client != remote) {

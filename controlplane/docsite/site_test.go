@@ -266,7 +266,7 @@ func TestServeOtherAddresses(t *testing.T) {
 	}
 	missing := get(t, s, "/docs/a/b/c").Body.String()
 	if !strings.Contains(missing, `href="../../assets/site.css"`) {
-		t.Errorf("the 404 page of /docs/a/b/c lacks the relative style: %.400s", missing)
+		t.Errorf("404 page of /docs/a/b/c: got %.400s, want a link to ../../assets/site.css", missing)
 	}
 }
 

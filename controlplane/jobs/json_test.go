@@ -24,7 +24,7 @@ func TestFetchedJobsAreWrittenAsEncodingJSONDoes(t *testing.T) {
 	}
 	for v, i := reflect.ValueOf(full), 0; i < v.NumField(); i++ {
 		if v.Field(i).IsZero() {
-			t.Errorf("%s is not looked at", v.Type().Field(i).Name)
+			t.Errorf("field %s is zero, want a value to compare", v.Type().Field(i).Name)
 		}
 	}
 	for _, jobs := range [][]api.FetchedJob{{}, {full}, {{Payload: json.RawMessage("null")}, full}} {

@@ -47,10 +47,10 @@ func FuzzCursor(f *testing.F) {
 		}
 		// Whatever is accepted is a cursor that this list gave.
 		if sealed := list.Seal(position); cursor != "" && (sealed == nil || *sealed != cursor) {
-			t.Errorf("%q opens to %q, which seals otherwise", cursor, position)
+			t.Errorf("Open(%q) = %q, want a position that is sealed to the same cursor", cursor, position)
 		}
 		if strings.TrimSpace(cursor) == "" && position != "" {
-			t.Errorf("%q opens to %q", cursor, position)
+			t.Errorf(`Open(%q) = %q, want ""`, cursor, position)
 		}
 	})
 }

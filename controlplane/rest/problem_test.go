@@ -57,7 +57,7 @@ func TestEveryCodeIsDocumented(t *testing.T) {
 			row += strconv.Itoa(status) + " | "
 		}
 		if !strings.Contains(string(raw), row) {
-			t.Errorf("docs/errors.md has no row %q", row)
+			t.Errorf("docs/errors.md: got no row %q, want it", row)
 		}
 	}
 }
@@ -89,7 +89,7 @@ func TestFamiliesHaveTheirStatus(t *testing.T) {
 			ok = ok || a == status
 		}
 		if !ok {
-			t.Errorf("%s is %d", code, status)
+			t.Errorf("status of %s: got %d, want one of %v", code, status, allowed)
 		}
 	}
 }

@@ -144,7 +144,7 @@ func (c *confined) try(ctx context.Context, t rapid.TB, spelling string) {
 		}
 		granted := err == nil || api.ErrorCode(err) != api.CodeRuntimeCapabilityDenied && api.ErrorCode(err) != api.CodeHostInvalidArgument
 		if strings.HasPrefix(k.head, `{"key":`+text) && granted && !strings.HasPrefix(asJSON(text), "ctr:") {
-			t.Errorf("%s %s is let through: %v", k.name, k.head, err)
+			t.Errorf("%s %s: got it granted, with error %v, want it refused", k.name, k.head, err)
 		}
 	}
 }
@@ -160,12 +160,12 @@ func (c *confined) unharmed(t testing.TB) {
 	after := c.dump(t)
 	for key, value := range c.others {
 		if after[key] != value {
-			t.Errorf("%q was changed", key)
+			t.Errorf("key %q of another owner: got %q, want %q", key, after[key], value)
 		}
 	}
 	for key := range after {
 		if _, ok := c.others[key]; !ok {
-			t.Errorf("%q was made outside of the prefix", key)
+			t.Errorf("got new key %q outside of the prefix, want none", key)
 		}
 	}
 }

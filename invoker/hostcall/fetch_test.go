@@ -62,7 +62,7 @@ func TestFetchExchanges(t *testing.T) {
 		t.Errorf("upstream saw %q, want %q", body, want)
 	}
 	if reply.Status != http.StatusTeapot || reply.StatusText != "I'm a teapot" || reply.Redirected {
-		t.Errorf("reply %+v", reply)
+		t.Errorf("got reply %+v, want status 418 I'm a teapot, not redirected", reply)
 	}
 	twos := 0
 	for _, kv := range reply.Headers {
@@ -71,7 +71,7 @@ func TestFetchExchanges(t *testing.T) {
 		}
 	}
 	if twos != 2 {
-		t.Errorf("repeated headers arrived %d times", twos)
+		t.Errorf("got %d headers x-two, want 2", twos)
 	}
 }
 
@@ -153,11 +153,11 @@ func TestFetchRedirects(t *testing.T) {
 
 	reply, body, err := do(t, h, httpScope(frontHost, targetHost), network.FetchRequest{URL: front.URL + "/go"}, "")
 	if err != nil || !reply.Redirected || reply.URL != target.URL+"/end" || !strings.HasPrefix(body, "at /end") {
-		t.Errorf("follow: %+v %q %v", reply, body, err)
+		t.Errorf("fetch that follows = %+v, %q, %v, want the page at %s/end", reply, body, err, target.URL)
 	}
 	reply, _, err = do(t, h, httpScope(frontHost), network.FetchRequest{URL: front.URL + "/go", Redirect: "manual"}, "")
 	if err != nil || reply.Status != http.StatusFound || reply.Redirected {
-		t.Errorf("manual: %+v %v", reply, err)
+		t.Errorf("fetch with manual redirects = %+v, %v, want status 302, not redirected", reply, err)
 	}
 	for name, tt := range map[string]struct {
 		scope *Scope
@@ -269,11 +269,11 @@ func TestFetchLimits(t *testing.T) {
 	s = httpScope("*:*")
 	s.Capabilities.HTTP.TimeoutMS = 30
 	if _, _, err := do(t, h, s, network.FetchRequest{URL: srv.URL + "/slow"}, ""); api.ErrorCode(err) != api.CodeHostFetchTimeout {
-		t.Errorf("capability's timeout: %v", err)
+		t.Errorf("fetch beyond the capability's timeout: got error %v, want code %s", err, api.CodeHostFetchTimeout)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
 	defer cancel()
 	if _, _, err := h.fetch(ctx, httpScope("*:*"), network.FetchRequest{URL: srv.URL + "/slow"}, nil); api.ErrorCode(err) != api.CodeHostFetchTimeout {
-		t.Errorf("caller's deadline: %v", err)
+		t.Errorf("fetch beyond the caller's deadline: got error %v, want code %s", err, api.CodeHostFetchTimeout)
 	}
 }

@@ -114,16 +114,16 @@ func TestNestHasRoomForSoMany(t *testing.T) {
 		}
 		for n := range api.MaxInvokesAtOnce {
 			if err := call(); !errors.Is(err, context.Canceled) {
-				t.Fatalf("beside %d others: %v", n, err)
+				t.Fatalf("call beside %d others: got error %v, want %v", n, err, context.Canceled)
 			}
 			nest.slots <- struct{}{}
 		}
 		if err := call(); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("beside %d others: %v", api.MaxInvokesAtOnce, err)
+			t.Errorf("call beside %d others: got error %v, want %v", api.MaxInvokesAtOnce, err, context.DeadlineExceeded)
 		}
 		<-nest.slots
 		if err := call(); !errors.Is(err, context.Canceled) {
-			t.Errorf("after one has ended: %v", err)
+			t.Errorf("call after the end of another: got error %v, want %v", err, context.Canceled)
 		}
 	})
 }

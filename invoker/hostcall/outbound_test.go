@@ -168,7 +168,7 @@ func TestEgressIsCounted(t *testing.T) {
 		}
 	}
 	if n := s.EgressBytes(); err != nil || len(got) != large || n < 2*large || n > 2*large+2048 || passed.Load() != n {
-		t.Errorf("a fetch of %d bytes in each direction: got %d bytes, %v, counted %d and passed on %d", large, len(got), err, n, passed.Load())
+		t.Errorf("fetch: got %d bytes and error %v, %d bytes counted and %d passed on, want %d in each direction, all counted", len(got), err, n, passed.Load(), large)
 	}
 	s = scopeOf("one")
 	open, _, err := sockets.open(t.Context(), s, network.SocketRequest{URL: strings.Replace(srv.URL, "http", "ws", 1) + "/socket"}, nil)

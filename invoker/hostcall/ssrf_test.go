@@ -94,7 +94,7 @@ func TestSSRFIsRefusedAtDialTime(t *testing.T) {
 		}
 	}
 	if n := reached.Load(); n != 0 {
-		t.Errorf("the hidden server was reached %d times", n)
+		t.Errorf("got %d calls of the hidden server, want 0", n)
 	}
 }
 
@@ -121,14 +121,14 @@ func TestSSRFSpellingsOfOtherResolvers(t *testing.T) {
 		"169.254.169.254.": "169.254.169.254", // with a trailing dot
 	} {
 		if _, _, err := do(t, h, httpScope("*:*"), network.FetchRequest{URL: "http://" + host + port + "/"}, ""); err == nil {
-			t.Errorf("%s: was fetched", host)
+			t.Errorf("fetch of %s: got no error, want one", host)
 		}
 		if err := guard.control(t.Context(), "tcp4", net.JoinHostPort(means, "80"), nil); err == nil {
-			t.Errorf("%s: %s may be dialled", host, means)
+			t.Errorf("dial of %s as %s: got no error, want one", host, means)
 		}
 	}
 	if n := reached.Load(); n != 0 {
-		t.Errorf("the hidden server was reached %d times", n)
+		t.Errorf("got %d calls of the hidden server, want 0", n)
 	}
 }
 
@@ -158,7 +158,7 @@ func TestSSRFURLTricks(t *testing.T) {
 		}
 	}
 	if n := reached.Load(); n != 0 {
-		t.Errorf("the hidden server was reached %d times", n)
+		t.Errorf("got %d calls of the hidden server, want 0", n)
 	}
 }
 
@@ -211,7 +211,7 @@ func TestSSRFRebindingBetweenAnswers(t *testing.T) {
 		}
 	}
 	if n := reached.Load(); n != 0 {
-		t.Errorf("the hidden server was reached %d times", n)
+		t.Errorf("got %d calls of the hidden server, want 0", n)
 	}
 }
 
@@ -230,11 +230,11 @@ func TestSSRFMixedAnswers(t *testing.T) {
 			resolverOf(t, func(q dnsmessage.Question) []dnsmessage.Resource { return addresses(q, addrs...) }))
 		before := served.Load()
 		if _, _, err := do(t, h, httpScope("*:*"), network.FetchRequest{URL: "http://mixed.example" + port + "/"}, ""); err != nil || served.Load() != before+1 {
-			t.Errorf("%v: %v, the public server was asked %d times", addrs, err, served.Load()-before)
+			t.Errorf("fetch with addresses %v: got error %v and %d calls of the public server, want 1", addrs, err, served.Load()-before)
 		}
 	}
 	if n := reached.Load(); n != 0 {
-		t.Errorf("the hidden server was reached %d times", n)
+		t.Errorf("got %d calls of the hidden server, want 0", n)
 	}
 }
 
@@ -269,6 +269,6 @@ func TestSSRFRedirects(t *testing.T) {
 		}
 	}
 	if n := reached.Load(); n != 0 {
-		t.Errorf("the hidden server was reached %d times", n)
+		t.Errorf("got %d calls of the hidden server, want 0", n)
 	}
 }

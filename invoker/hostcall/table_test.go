@@ -160,7 +160,7 @@ func TestHostHidesCauses(t *testing.T) {
 		api.Wrap(api.CodeStoreUnavailable, errors.New("dial tcp 10.0.0.7:6666: refused"), "the store does not answer"),
 	} {
 		if got := publicError(err).Error(); strings.Contains(got, "10.0.0.7") {
-			t.Errorf("a function is told %q", got)
+			t.Errorf("publicError: got %q, want no address in it", got)
 		}
 	}
 }
@@ -175,13 +175,13 @@ func FuzzKVPrefix(f *testing.F) {
 	f.Fuzz(func(t *testing.T, key string) {
 		granted := permitKV(s, "get", key) == ""
 		if granted != strings.HasPrefix(key, "ctr:") {
-			t.Errorf("key %q: granted %v", key, granted)
+			t.Errorf("permitKV of key %q: got granted %v, want %v", key, granted, !granted)
 		}
 		if head, err := json.Marshal(wire.KVKey{Key: key}); err == nil && !granted {
 			h := New(Services{})
 			// A nil store: reaching it would panic.
 			if _, _, err := h.Call(t.Context(), s, "kv.get", head, nil); err == nil {
-				t.Errorf("key %q: not refused", key)
+				t.Errorf("kv.get of key %q: got no error, want a refusal", key)
 			}
 		}
 	})
@@ -192,7 +192,7 @@ func TestStorageStatuses(t *testing.T) {
 	t.Parallel()
 	for code, status := range httpstatus.All() {
 		if want := documentstest.StatusOf(code); want != 0 && want != status {
-			t.Errorf("%s: %d, the contract has %d", code, status, want)
+			t.Errorf("status of %s: got %d, want %d of the contract", code, status, want)
 		}
 	}
 	for err, want := range map[error]string{
@@ -209,7 +209,7 @@ func TestStorageStatuses(t *testing.T) {
 		}
 	}
 	if err := documentFailure(context.Canceled); api.ErrorCode(err) != api.CodeRuntimeTimeout {
-		t.Errorf("the activation's end: %v", err)
+		t.Errorf("documentFailure at the activation's end: got error %v, want code %s", err, api.CodeRuntimeTimeout)
 	}
 }
 

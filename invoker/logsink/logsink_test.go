@@ -54,12 +54,12 @@ func (c *chunks) lines(t *testing.T) []api.LogLine {
 	var lines []api.LogLine
 	for _, chunk := range c.got {
 		if len(chunk) > api.LogChunkBytes {
-			t.Errorf("a chunk has %d bytes", len(chunk))
+			t.Errorf("got a chunk of %d bytes, want at most %d", len(chunk), api.LogChunkBytes)
 		}
 		for line := range bytes.Lines(chunk) {
 			var l api.LogLine
 			if err := json.Unmarshal(line, &l); err != nil {
-				t.Fatalf("%v in %.80q", err, line)
+				t.Fatalf("json.Unmarshal of %.80q: %v", line, err)
 			}
 			lines = append(lines, l)
 		}
@@ -114,7 +114,7 @@ func TestSinkBounds(t *testing.T) {
 	}
 	w.lines(t)
 	if total > api.MaxLogBytes || total < api.MaxLogBytes-4<<10 {
-		t.Errorf("%d bytes are kept, the limit is %d", total, api.MaxLogBytes)
+		t.Errorf("got %d bytes kept, want at most %d and 4 KiB less at least", total, api.MaxLogBytes)
 	}
 }
 
@@ -178,7 +178,7 @@ func TestSinkDrainReports(t *testing.T) {
 	s := New(t.Context(), w, attemptRecord(1))
 	s.Add(wire.LogRecord{Text: []byte("one")})
 	if err := s.Drain(t.Context(), s.rec); !errors.Is(err, away) {
-		t.Fatalf("drain: %v", err)
+		t.Fatalf("Drain: got error %v, want %v", err, away)
 	}
 	w.fail = nil
 	ended := attemptRecord(1)

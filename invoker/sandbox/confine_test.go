@@ -49,7 +49,7 @@ func TestForbiddenSystemCalls(t *testing.T) {
 		r := s.Run(t.Context(), do(name))
 		var got string
 		if err := json.Unmarshal(r.Value, &got); err != nil {
-			t.Fatalf("json.Unmarshal: %s: %+v %v", name, r.Error, err)
+			t.Fatalf("json.Unmarshal for %s: %v\nrun ended with %+v", name, err, r.Error)
 		}
 		if got != expected {
 			t.Errorf("%s: %s, want %s", name, got, expected)
@@ -105,7 +105,7 @@ func TestChildSeenFromOutside(t *testing.T) {
 	}
 	environment, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 	if err != nil || string(environment) != "GODEBUG=containermaxprocs=0\x00" {
-		t.Errorf("environment %q, %v", environment, err)
+		t.Errorf("environment: got %q and error %v, want only GODEBUG=containermaxprocs=0", environment, err)
 	}
 	for _, l := range []struct {
 		name     string
@@ -129,7 +129,7 @@ func TestChildSeenFromOutside(t *testing.T) {
 	}
 	mapped, err := memory.MappedBytes(pid)
 	if room := s.child.limit - mapped; err != nil || room > 320<<20 {
-		t.Errorf("it may map %d MB more, %v", room>>20, err)
+		t.Errorf("got room to map %d MB more, error %v, want at most 320", room>>20, err)
 	}
 }
 
@@ -222,7 +222,7 @@ func TestWithoutNamespaces(t *testing.T) {
 			t.Errorf("isolation %s: got %s and own network %v, want own network %v", i, s.child.Isolation, got, i == nursery.IsolateSelf)
 		}
 		if e := s.child.limitAddressSpace(s.child.limit, s.child.limit); e != nil {
-			t.Errorf("limitAddressSpace: %v", e)
+			t.Errorf("limitAddressSpace: got %v, want no error", e)
 		}
 		p.Release(s)
 	}

@@ -39,7 +39,7 @@ func TestHugeRefusal(t *testing.T) {
 	err := p.Check(t.Context(), fakeProgram("refuse", "refuse hugely"))
 	var e *api.Error
 	if err == nil || errors.As(err, &e) && len(e.Fields) > 0 { // a refusal that was read has fields
-		t.Errorf("got %.200v", err)
+		t.Errorf("Check: got error %.200v, want one without fields", err)
 	}
 }
 

@@ -153,7 +153,7 @@ func TestSourceThatBreaksCompilers(t *testing.T) {
 			err := p.Check(t.Context(), program(t, name, source))
 			t.Logf("%v: %.200s", time.Since(start), fmt.Sprint(err))
 			if api.ErrorCode(err) != api.CodeValidationSource {
-				t.Errorf("got %v", err)
+				t.Errorf("Check: got error %v, want code %s", err, api.CodeValidationSource)
 			}
 		})
 	}

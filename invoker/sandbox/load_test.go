@@ -58,7 +58,7 @@ func TestLoadIsBoundedInTime(t *testing.T) {
 	p := newPool(t, fakeChild(t), places(1), func(c *Config) { c.LoadTimeout = 3 * time.Second })
 	err := p.Check(t.Context(), fakeProgram("slow", "hang"))
 	if api.ErrorCode(err) != api.CodeValidationSource || !strings.Contains(err.Error(), "took more than 3s") {
-		t.Errorf("got %v", err)
+		t.Errorf("got error %v, want code %s and that it took more than 3s", err, api.CodeValidationSource)
 	}
 }
 
@@ -67,7 +67,7 @@ func TestBrokenChildIsNotTheSourcesFault(t *testing.T) {
 	t.Parallel()
 	p := newPool(t, fakeChild(t), places(1))
 	if _, err := p.Acquire(t.Context(), fakeProgram("broken", "done"), nil); api.ErrorCode(err) != api.CodeInternal {
-		t.Errorf("got %v", err)
+		t.Errorf("Acquire: got error %v, want code %s", err, api.CodeInternal)
 	}
 }
 
@@ -79,10 +79,10 @@ func TestBundleErrorIsTheCallers(t *testing.T) {
 	waitSpares(t, p)
 	spawned := p.Stats().Spawned
 	if _, err := p.Acquire(t.Context(), prog, nil); api.ErrorCode(err) != api.CodeStoreUnavailable {
-		t.Errorf("Acquire: %v", err)
+		t.Errorf("Acquire: got error %v, want code %s", err, api.CodeStoreUnavailable)
 	}
 	if err := p.Check(t.Context(), prog); api.ErrorCode(err) != api.CodeStoreUnavailable {
-		t.Errorf("Check: %v", err)
+		t.Errorf("Check: got error %v, want code %s", err, api.CodeStoreUnavailable)
 	}
 	if s := p.Stats(); s.Busy != 0 || s.Spawned != spawned {
 		t.Errorf("got %d busy and %d spawned, want 0 and %d", s.Busy, s.Spawned, spawned)

@@ -193,7 +193,7 @@ func TestWaitingCallsOfATenantAreBounded(t *testing.T) {
 			if err == nil {
 				p.Release(s)
 			} else if !errors.Is(err, context.Canceled) {
-				t.Errorf("Acquire: %v", err)
+				t.Errorf("Acquire: got error %v, want %v", err, context.Canceled)
 			}
 		})
 	}

@@ -72,10 +72,10 @@ func checkParent(t *testing.T, cmd *exec.Cmd, namespaces, otherUser bool) {
 	var result Result
 	for _, into := range []any{&found, &result} {
 		if !lines.Scan() {
-			t.Fatal("the parent failed: ", lines.Err())
+			t.Fatalf("the parent: got no further line, error %v, want the layers and a result", lines.Err())
 		}
 		if err := json.Unmarshal(lines.Bytes(), into); err != nil {
-			t.Fatalf("%v in %s", err, lines.Bytes())
+			t.Fatalf("json.Unmarshal of %s: %v", lines.Bytes(), err)
 		}
 	}
 	for _, l := range found {

@@ -136,7 +136,7 @@ func TestNothingIsEvictedInVain(t *testing.T) {
 	large := fakeProgram("large", "")
 	large.MemoryMB = 3*64 - 1
 	if _, err := p.Acquire(t.Context(), large, nil); api.ErrorCode(err) != api.CodeCapacityLimit {
-		t.Errorf("got %v", err)
+		t.Errorf("Acquire: got error %v, want code %s", err, api.CodeCapacityLimit)
 	}
 	if s := acquire(t, p, fakeProgram("idle", "")); s.Cold() {
 		t.Error("the idle one was ended for nothing")
@@ -154,7 +154,7 @@ func TestTooLargeForTheBudget(t *testing.T) {
 	prog := fakeProgram("large", "")
 	prog.MemoryMB = 65
 	if _, err := p.Acquire(t.Context(), prog, nil); api.ErrorCode(err) != api.CodeCapacityLimit {
-		t.Errorf("got %v", err)
+		t.Errorf("Acquire: got error %v, want code %s", err, api.CodeCapacityLimit)
 	}
 }
 
@@ -189,12 +189,12 @@ func TestAcquireGivesUp(t *testing.T) {
 	_, err := p.Acquire(t.Context(), fakeProgram("b", ""), nil)
 	var e *api.Error
 	if !errors.As(err, &e) || e.Code != api.CodeCapacityLimit || e.RetryAfter != time.Second {
-		t.Errorf("got %v", err)
+		t.Errorf("Acquire: got error %v, want code %s to retry after 1 s", err, api.CodeCapacityLimit)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
 	defer cancel()
 	if _, err := p.Acquire(ctx, fakeProgram("b", ""), nil); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("got %v", err)
+		t.Errorf("Acquire: got error %v, want %v", err, context.DeadlineExceeded)
 	}
 	if s := p.Stats(); s.Waiting != 0 || s.Refused != 2 {
 		t.Errorf("got %d waiting and %d refused, want 0 and 2", s.Waiting, s.Refused)
@@ -377,7 +377,7 @@ func TestClose(t *testing.T) {
 		t.Fatalf("p.Close: %v", err)
 	}
 	if err := <-waited; api.ErrorCode(err) != api.CodeShuttingDown {
-		t.Errorf("the waiter got %v", err)
+		t.Errorf("Acquire that waits: got error %v, want code %s", err, api.CodeShuttingDown)
 	}
 	if r := <-ran; r.Error == nil || r.Error.Type != api.ErrSandboxCrash {
 		t.Errorf("got %+v for the busy child, want error %s", r, api.ErrSandboxCrash)
@@ -392,10 +392,10 @@ func TestClose(t *testing.T) {
 		}
 	}
 	if _, err := p.Acquire(t.Context(), fakeProgram("late", ""), nil); api.ErrorCode(err) != api.CodeShuttingDown {
-		t.Errorf("Acquire after Close: %v", err)
+		t.Errorf("Acquire after Close: got error %v, want code %s", err, api.CodeShuttingDown)
 	}
 	if err := p.Check(t.Context(), fakeProgram("late", "")); api.ErrorCode(err) != api.CodeShuttingDown {
-		t.Errorf("Check after Close: %v", err)
+		t.Errorf("Check after Close: got error %v, want code %s", err, api.CodeShuttingDown)
 	}
 	if err := p.Close(t.Context()); err != nil {
 		t.Errorf("Close again: %v", err)

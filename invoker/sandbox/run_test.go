@@ -57,7 +57,7 @@ func TestRunEnds(t *testing.T) {
 				gotError = r.Error.Type
 				if !strings.HasPrefix(r.Error.Message, tc.message) || len(r.Error.Message) > api.MaxErrorMessageBytes ||
 					len(r.Error.Stack) > api.MaxErrorStackBytes || len(r.Error.Code) > api.MaxErrorCodeBytes {
-					t.Errorf("error %.200q, %d, %d", r.Error.Message, len(r.Error.Stack), len(r.Error.Code))
+					t.Errorf("got error %.200q with %d bytes of stack and %d of code, want the prefix %q and lengths within the limits", r.Error.Message, len(r.Error.Stack), len(r.Error.Code), tc.message)
 				}
 			}
 			if r.Status != tc.status || gotError != tc.error {

@@ -26,7 +26,7 @@ func TestLimitsHandOutPlaces(t *testing.T) {
 		_, err = l.Acquire(t.Context(), "v", 1, nil)
 		var coded *api.Error
 		if !errors.As(err, &coded) || coded.Code != api.CodeConcurrencyLimit || coded.RetryAfter == 0 {
-			t.Fatalf("second place of one: %v", err)
+			t.Fatalf("Acquire of a second slot of 1: got error %v, want code %s with a time to retry", err, api.CodeConcurrencyLimit)
 		}
 		if waited := time.Since(begin); waited != maxWait {
 			t.Errorf("waited %s, want %s", waited, maxWait)
@@ -52,7 +52,7 @@ func TestLimitsHandOutPlaces(t *testing.T) {
 		}
 		second()
 		if len(l.versions) != 0 {
-			t.Errorf("%d gates outlive their users", len(l.versions))
+			t.Errorf("got %d gates left, want 0", len(l.versions))
 		}
 	})
 }
@@ -70,7 +70,7 @@ func TestLimitsBoundTheLine(t *testing.T) {
 		for range maxWaiting {
 			wg.Go(func() {
 				if _, err := l.Acquire(ctx, "v", 1, nil); !errors.Is(err, context.Canceled) {
-					t.Errorf("a waiter whose caller left: %v", err)
+					t.Errorf("Acquire of a caller that left: got error %v, want %v", err, context.Canceled)
 				}
 			})
 		}
@@ -83,7 +83,7 @@ func TestLimitsBoundTheLine(t *testing.T) {
 		wg.Wait()
 		release()
 		if len(l.versions) != 0 {
-			t.Errorf("%d gates outlive their users", len(l.versions))
+			t.Errorf("got %d gates left, want 0", len(l.versions))
 		}
 	})
 }
@@ -168,7 +168,7 @@ func TestLimitsKeepTheOrder(t *testing.T) {
 			t.Errorf("got places in the order %v, want the order of arrival", order)
 		}
 		if len(l.versions) != 0 {
-			t.Errorf("%d gates outlive their users", len(l.versions))
+			t.Errorf("got %d gates left, want 0", len(l.versions))
 		}
 	})
 }

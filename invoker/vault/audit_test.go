@@ -31,7 +31,7 @@ func TestReadBookEndsWithoutAStore(t *testing.T) {
 		began := time.Now()
 		b.close(t.Context())
 		if took := time.Since(began); took > readTimeout {
-			t.Errorf("it took %s", took)
+			t.Errorf("close: got an end after %s, want it within %s", took, readTimeout)
 		}
 	})
 }

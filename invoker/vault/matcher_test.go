@@ -69,7 +69,7 @@ func TestMatcherIsBounded(t *testing.T) {
 		s.at(i)
 	}
 	if s.steps < -2*anchorBytes {
-		t.Errorf("the search took %d steps more than its bound", -s.steps)
+		t.Errorf("search: got %d steps more than its bound, want at most %d", -s.steps, 2*anchorBytes)
 	}
 	if want := (stepsAtLeast + stepsPerByte*len(text)) / pauseSteps / 2; pauses < want {
 		t.Errorf("got %d pauses, want at least %d", pauses, want)

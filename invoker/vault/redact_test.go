@@ -73,7 +73,7 @@ func TestRedactor(t *testing.T) {
 			text := b64([]byte(strings.Repeat("u", before) + "sk_live_4eC39Hq" + strings.Repeat("x", after)))
 			got, _ := r.text(text, nil)
 			if !strings.Contains(got, "***") || len(got) > len("***")+before*2+after*2+8 {
-				t.Errorf("%d before, %d after: %s became %s", before, after, text, got)
+				t.Errorf("%d bytes before and %d after: %s became %s, want *** and no more than what surrounds the secret", before, after, text, got)
 			}
 		}
 	}
@@ -102,10 +102,10 @@ func TestRedactorOfWhatWasCut(t *testing.T) {
 	whole := strings.Repeat(".", 1000) + strings.Repeat("0123456789", 100)
 	for _, n := range []int{1004, 1500, 1999} {
 		if got := r.truncated(whole[:n], n, nil); got != strings.Repeat(".", 1000)+"***" {
-			t.Errorf("cut at %d: %s", n, got[990:])
+			t.Errorf("truncated at %d: got %s, want the dots and ***", n, got[990:])
 		}
 		if got := r.truncated(whole[:n], n+100, nil); got != whole[:n] {
-			t.Errorf("what was not cut: %s", got[990:])
+			t.Errorf("truncated without a cut: got %s, want no change", got[990:])
 		}
 	}
 	e := &api.ActivationError{Type: api.ErrException, Message: "x abcdefgh", Stack: "at abcdefgh", Code: "abcdefgh"}

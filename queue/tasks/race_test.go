@@ -24,7 +24,7 @@ func together(t *testing.T, n int, call func(n int) error) int {
 			case err == nil:
 				won.Add(1)
 			case api.ErrorCode(err) != api.CodeTaskState:
-				t.Errorf("call: %v", err)
+				t.Errorf("call: got error %v, want success or code %s", err, api.CodeTaskState)
 			}
 		})
 	}
@@ -150,7 +150,7 @@ func TestSweepsRaceWithEachOtherAndWithWorkers(t *testing.T) {
 			case !gone && (!stepped.Load() || claimed.Load() || task.State != api.TaskRunning || task.Worker != "w1"):
 				t.Fatalf("got task %+v, want it running with w1, or republished", task)
 			case gone && stepped.Load():
-				t.Fatalf("got task %+v republished, though its worker reported", task)
+				t.Fatalf("got task %+v republished, want it left to its worker, which reported", task)
 			case gone && claimed.Load() != (task.State == api.TaskClaimed && task.Worker == "w2"):
 				t.Fatalf("got claimed %v and task %+v, want them to agree", claimed.Load(), task)
 			}

@@ -172,7 +172,7 @@ func TestARecordThatWasCut(t *testing.T) {
 		cut := storagetest.Open(t, storage.Config{URL: server.URL, Clock: f.clock.now, ScriptPrelude: storagetest.CutAfter(writes)})
 		_, err := tasksOn(t, cut, f.broker, nil).Sweep(t.Context(), f.tenant, f.clock.ms.Load(), 10)
 		if (err == nil) != (writes == 5) && writes < 3 {
-			t.Errorf("Sweep cut after %d writes: got error %v", writes, err)
+			t.Errorf("Sweep cut after %d writes: got error %v, want one before the last write", writes, err)
 		}
 		for round := 0; len(f.announced(t)) == 0; round++ {
 			if round == 3 {
@@ -372,7 +372,7 @@ func TestLists(t *testing.T) {
 			t.Errorf("List of namespace others, -want +got:\n%s", diff)
 		}
 		if got := names(tasks.List{Limit: 5, Stuck: true}); len(got) != 0 {
-			t.Errorf("stuck: %v", got)
+			t.Errorf("List of stuck tasks: got %v, want none", got)
 		}
 		f.clock.advance(stuckTime - time.Minute)
 		if diff := cmp.Diff(all[:8], names(tasks.List{Limit: 5, Stuck: true})); diff != "" {

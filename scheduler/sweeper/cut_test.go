@@ -156,7 +156,7 @@ func (b *repairBench) sound() {
 			for _, set := range b.keys(q).Sets(state) {
 				for _, id := range b.client().ZRange(ctx, set, 0, -1).Val() {
 					if b.state(id) == "" {
-						b.t.Errorf("set %s: got an entry of job %s, which does not exist", set, id)
+						b.t.Errorf("set %s: got an entry of job %s without a record, want none", set, id)
 					}
 				}
 			}

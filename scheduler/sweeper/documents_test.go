@@ -113,14 +113,14 @@ func TestSweeperRemovesExpiredDocuments(t *testing.T) {
 			t.Errorf("sweep: got %d expired documents and repairs %v, want 150 and none", expired, mended)
 		}
 		if got := f.holds(); got != "120 123" {
-			t.Error("the namespace and its tenant hold", got)
+			t.Errorf("the namespace and its tenant: got %s, want 120 123", got)
 		}
 		n, err := f.store.Client().HLen(t.Context(), "cs:doc:"+f.path.Tenant+":shop:carts:records").Result()
 		if err != nil || n != 120 {
 			t.Errorf("HLEN of the records = %d, %v, want 120", n, err)
 		}
 		if got := metricstest.Value(t, f.metrics, "sous_sweeper_documents_expired_total"); got != 150 {
-			t.Error("counted", got)
+			t.Errorf("got %g documents counted, want 150", got)
 		}
 	})
 }
@@ -155,10 +155,10 @@ func TestSweeperMendsCountsOfDocuments(t *testing.T) {
 				f.write(f.path, f.puts(20, 5)...)
 				tt.breaks(f)
 				if mended, _ := f.sweep(); !maps.Equal(mended, tt.want) {
-					t.Errorf("mended %v, not %v", mended, tt.want)
+					t.Errorf("got repairs %v, want %v", mended, tt.want)
 				}
 				if got := f.holds(); got != "100 103" {
-					t.Error("the namespace and its tenant hold", got)
+					t.Errorf("the namespace and its tenant: got %s, want 100 103", got)
 				}
 				for kind := range tt.want {
 					if n := metricstest.Value(t, f.metrics, "sous_sweeper_repairs_total", "kind="+kind); n != 1 {
@@ -211,7 +211,7 @@ func TestSweeperMendsCutWritesOfDocuments(t *testing.T) {
 		records += n
 	}
 	if got, want := f.holds(), fmt.Sprint(sweptRecords, " ", records+3); got != want {
-		t.Error("the namespace and its tenant hold", got, "not", want)
+		t.Errorf("the namespace and its tenant: got %s, want %s", got, want)
 	}
 }
 
@@ -230,6 +230,6 @@ func TestSweeperPassesATenantItCannotRead(t *testing.T) {
 		failed = failed || err != nil && strings.Contains(err.Error(), broken)
 	}
 	if got := f.holds(); got != "100 103" || !failed {
-		t.Error("the namespace and its tenant hold", got, failed)
+		t.Errorf("the namespace and its tenant: got %s, error of the broken tenant: %v, want 100 103 and an error", got, failed)
 	}
 }

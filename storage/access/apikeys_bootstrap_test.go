@@ -46,7 +46,7 @@ func TestBootstrap(t *testing.T) {
 			t.Fatalf("bootstrap: %v", err)
 		}
 		if d := cmp.Diff([]string{first.ID}, replaced); d != "" {
-			t.Errorf("difference (-[]string{first.ID} +replaced):\n%s", d)
+			t.Errorf("replaced keys differ (-want +got):\n%s", d)
 		}
 		wantNoKey(t, s, first, firstDigest)
 		for _, k := range []api.Key{developer, narrow, next} {
@@ -73,7 +73,7 @@ func TestBootstrapsRace(t *testing.T) {
 					made++
 				case api.CodeStoreConflict, api.CodePreconditionFailed:
 				default:
-					t.Fatalf("got error %v", err)
+					t.Fatalf("Bootstrap: got error %v, want success, code %s or code %s", err, api.CodeStoreConflict, api.CodePreconditionFailed)
 				}
 			}
 		}

@@ -82,7 +82,7 @@ func TestKeyLifecycle(t *testing.T) {
 				t.Errorf("%s: read: %v", name, err)
 			}
 			if d := cmp.Diff(k, got); d != "" {
-				t.Errorf("%s: difference (-k +got):\n%s", name, d)
+				t.Errorf("%s: key differs (-want +got):\n%s", name, d)
 			}
 		}
 		other := k
@@ -193,7 +193,7 @@ func TestKeyWritesMayBeCut(t *testing.T) {
 		wantNoKey(t, s, young, digest)
 		wantNoKey(t, s, old, oldDigest)
 		if d := cmp.Diff([]string{young.ID + ":" + digest}, entries(tenant)); d != "" { // its record may be on its way
-			t.Errorf("difference (-[]string{young.ID + \":\" + digest} +entries(tenant)):\n%s", d)
+			t.Errorf("entries differ (-want +got):\n%s", d)
 		}
 		if err := keys.Create(ctx, young, digest); err != nil {
 			t.Errorf("keys.Create: %v", err)
@@ -305,7 +305,7 @@ func TestKeyLimit(t *testing.T) {
 				made++
 			case api.CodeKeyLimit:
 			default:
-				t.Errorf("got error %v", err)
+				t.Errorf("Create: got error %v, want success or code %s", err, api.CodeKeyLimit)
 			}
 		}
 		if made < free {

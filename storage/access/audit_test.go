@@ -82,7 +82,7 @@ func TestAudit(t *testing.T) {
 			}
 			got, _ := auditPages(t, s, f)
 			if d := cmp.Diff(filtered, got, withoutIDs); d != "" {
-				t.Errorf("%s: difference (-filtered +got):\n%s", name, d)
+				t.Errorf("%s: events differ (-want +got):\n%s", name, d)
 			}
 		}
 		if got, _ := auditPages(t, s, access.AuditFilter{Tenant: storagetest.Tenant(t)}); len(got) != 0 {

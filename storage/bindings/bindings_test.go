@@ -116,7 +116,7 @@ func TestBindingsAreListed(t *testing.T) {
 			}
 		}
 		if diff := cmp.Diff([]string{"worker-0", "worker-1", "worker-2", "worker-3", "worker-4"}, names); diff != "" {
-			t.Errorf("difference (-[]string{\"worker-0\", \"worker-1\", \"worker-2\", \"worker-3\", \"worker-4\"} +names):\n%s", diff)
+			t.Errorf("names differ (-want +got):\n%s", diff)
 		}
 		all, err := r.All(ctx)
 		found := map[storage.BindingPath]int{}

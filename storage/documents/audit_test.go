@@ -46,7 +46,7 @@ func (d *harness) truth(what string, p storage.DocumentPath) (n documents.Count)
 	soonest, _ := c.ZScore(ctx, d.key("expiring"), p.Install+"/"+p.Namespace).Result()
 	for key, raw := range records {
 		if !listed[key] {
-			d.t.Errorf("%s: %q is in no index; want listed[key]", what, key)
+			d.t.Errorf("%s: got %q in no index, want it in one", what, key)
 		}
 		if raw == "" {
 			continue

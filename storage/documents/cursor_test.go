@@ -22,7 +22,7 @@ func FuzzCursor(f *testing.F) {
 	f.Fuzz(func(t *testing.T, prefix, cursor, last string) {
 		if got, err := c.open(path, query(prefix, cursor)); err == nil && cursor != "" {
 			if sealed := c.seal(path, query(prefix, ""), got); sealed == nil || *sealed != cursor {
-				t.Errorf("open(%q) = %q, which is sealed otherwise", cursor, got)
+				t.Errorf("open(%q) = %q, want a key that is sealed to the same cursor", cursor, got)
 			}
 		} else if err != nil && api.ErrorCode(err) != api.CodeDocumentInvalid {
 			t.Errorf("open(%q) = %v, want code %s", cursor, err, api.CodeDocumentInvalid)
@@ -32,7 +32,7 @@ func FuzzCursor(f *testing.F) {
 			return
 		}
 		if got, err := c.open(path, query(prefix, *sealed)); err != nil || got != last {
-			t.Errorf("the cursor of %q opens to %q, %v", last, got, err)
+			t.Errorf("open of the cursor of %q = %q, %v, want that key", last, got, err)
 		}
 		if got, err := c.open(path, query(prefix+"x", *sealed)); err == nil {
 			t.Errorf("the cursor of %q opens to %q for another prefix, want an error", last, got)

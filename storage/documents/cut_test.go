@@ -245,7 +245,7 @@ func cutDocuments(t *testing.T, name string, op documentOperation, s *storage.St
 		switch left := d.values(); {
 		case !op.atomic || cmp.Equal(left, before):
 		case !cmp.Equal(left, want):
-			t.Errorf("%s, half of it is done: %v", what, left)
+			t.Errorf("%s: got %v, want all of the change or none", what, left)
 		default:
 			if diff := cmp.Diff(told, d.told()); diff != "" {
 				t.Errorf("%s: got the change made, but another feed (-want +got):\n%s", what, diff)
@@ -262,7 +262,7 @@ func cutDocuments(t *testing.T, name string, op documentOperation, s *storage.St
 		d.audit(what + ", again, and counted")
 		d.noRemains(what)
 	}
-	t.Errorf("%s: more writes than a script should make", name)
+	t.Errorf("%s: got more than %d writes, want at most as many", name, len(cuts))
 }
 
 // values are what a reader finds at the tests' time: documents and when they expire.

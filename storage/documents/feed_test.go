@@ -64,7 +64,7 @@ func TestTheFeedOfDocuments(t *testing.T) {
 			t.Fatalf("XDel: %v", err)
 		}
 		if feed := d.changes(2, 10); feed.Lost || len(feed.Changes) != 2 {
-			t.Errorf("a change that a crash kept from happening is not lost: %+v", feed)
+			t.Errorf("feed after an interrupted change: got %+v, want 2 changes and none lost", feed)
 		}
 		if err := s.Client().XTrimMaxLen(t.Context(), stream, 1).Err(); err != nil {
 			t.Fatalf("XTrimMaxLen: %v", err)
@@ -204,7 +204,7 @@ func TestNoChangeIsMissing(t *testing.T) {
 	}
 	for what := range made {
 		if heard[what] == 0 {
-			t.Errorf("%q was not heard", what)
+			t.Errorf("got no %q in the feed, want one", what)
 		}
 	}
 }
@@ -249,7 +249,7 @@ func TestFollowersAreWoken(t *testing.T) {
 				select {
 				case <-woken:
 				case <-time.After(20 * time.Second):
-					t.Fatal("the follower was not woken by", what)
+					t.Fatalf("the follower slept for 20 s, want it woken by %s", what)
 				}
 				clients[0].mustWrite(put("a", "1"))
 			}

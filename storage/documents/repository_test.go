@@ -154,7 +154,7 @@ func TestWritesOfDocuments(t *testing.T) {
 			d.now++
 			d.mustWrite(put("a", "2"))
 			if got := wrote(d.write(tt.steps...)); got != tt.answer {
-				t.Errorf("%s: answered %q, not %q", name, got, tt.answer)
+				t.Errorf("%s: got answer %q, want %q", name, got, tt.answer)
 			}
 			items, next, err := d.Page(t.Context(), d.path, documents.Query{Values: true}, d.now)
 			var left []string
@@ -168,10 +168,10 @@ func TestWritesOfDocuments(t *testing.T) {
 				changed = append(changed, fmt.Sprintf("%s %s %d", c.Op, c.Key, c.Revision))
 			}
 			if got := strings.Join(changed, ", "); err2 != nil || feed.Lost || got != tt.feed {
-				t.Errorf("%s: the feed says %q %+v %v, not %q", name, got, feed, err2, tt.feed)
+				t.Errorf("%s: got feed %q %+v and error %v, want %q", name, got, feed, err2, tt.feed)
 			}
 			if got := strings.Join(left, " "); err != nil || next != "" || got != tt.left {
-				t.Errorf("%s: left %q %q %v, not %q", name, got, next, err, tt.left)
+				t.Errorf("%s: got documents %q, cursor %q and error %v, want %q", name, got, next, err, tt.left)
 			}
 		}
 	})
@@ -244,7 +244,7 @@ func TestPagesOfDocuments(t *testing.T) {
 			for _, values := range []bool{false, true} {
 				tt.q.Values = values
 				if keys, next := d.page(tt.q); !slices.Equal(keys, tt.want) || next != tt.next {
-					t.Errorf("%s: %q %q, not %q %q", name, keys, next, tt.want, tt.next)
+					t.Errorf("%s: got %q and cursor %q, want %q and %q", name, keys, next, tt.want, tt.next)
 				}
 			}
 		}

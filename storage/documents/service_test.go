@@ -50,7 +50,7 @@ func (d direct) Do(t *testing.T, operation, body, ifRevision string) (int, []byt
 		status = documentstest.StatusOf(refused.Code)
 		out = map[string]any{"code": refused.Code, "items": refused.Items, "quota": refused.Quota, "errors": refused.Fields}
 	case err != nil:
-		t.Fatalf("got error %v", err)
+		t.Fatalf("got error %v, want an *api.Error", err)
 	case out == nil:
 		return http.StatusNoContent, nil
 	}

@@ -259,7 +259,7 @@ func TestQuotasLeaveRoomForWhatFits(t *testing.T) {
 			{[]documents.Step{put("e", "1")}, "QUOTA_EXCEEDED namespace records 3/2"},
 		} {
 			if got := wrote(d.write(tt.steps...)); got != tt.answer {
-				t.Errorf("%+v: %q, not %q", tt.steps, got, tt.answer)
+				t.Errorf("%+v: got answer %q, want %q", tt.steps, got, tt.answer)
 			}
 		}
 		d.now += 10

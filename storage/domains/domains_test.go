@@ -113,7 +113,7 @@ func TestLife(t *testing.T) {
 		}
 		same, _, err := r.Put(ctx, tenant, name, to, "x", domains.Condition{}, 10)
 		if d := cmp.Diff(changed, same); d != "" || err != nil {
-			t.Errorf("Put of the same target: error %v, difference (-before +after):\n%s", err, d)
+			t.Errorf("Put of the same target: got error %v, record differs (-want +got):\n%s", err, d)
 		}
 		for _, on := range []domains.Condition{{IfMatch: &verified.Revision}, {IfNew: true}} {
 			if _, _, err := r.Put(ctx, tenant, name, shop, "x", on, 10); api.ErrorCode(err) != api.CodePreconditionFailed {
@@ -270,7 +270,7 @@ func TestOneOwner(t *testing.T) {
 						verified.Add(1)
 					case api.CodeDomainTaken, api.CodeDomainUnverified:
 					default:
-						t.Errorf("Verify: %v", err)
+						t.Errorf("Verify: got error %v, want success, code %s or code %s", err, api.CodeDomainTaken, api.CodeDomainUnverified)
 					}
 				}
 			})
@@ -322,7 +322,7 @@ func TestAddAtTheSameTime(t *testing.T) {
 				case api.ErrorCode(err) == api.CodeTenantQuota:
 					refused.Add(1)
 				case err != nil:
-					t.Errorf("Put: %v", err)
+					t.Errorf("Put: got error %v, want success or code %s", err, api.CodeTenantQuota)
 				default:
 					if was, ok := values.LoadOrStore(d.Domain, d.Record.Value); ok && was != d.Record.Value {
 						t.Errorf("%s: got the values %v and %q, want one", d.Domain, was, d.Record.Value)

@@ -112,7 +112,7 @@ func TestSecrets(t *testing.T) {
 			}
 		}
 		if diff := cmp.Diff([]string{"A", "_b", "stripe"}, listed); diff != "" {
-			t.Errorf("difference (-[]string{\"A\", \"_b\", \"stripe\"} +listed):\n%s", diff)
+			t.Errorf("names differ (-want +got):\n%s", diff)
 		}
 		if err := s.Delete(ctx, p, "stripe", new(int64(1))); api.ErrorCode(err) != api.CodePreconditionFailed {
 			t.Errorf("another version: %v; want CodePreconditionFailed", err)
@@ -253,6 +253,6 @@ func TestValuesAreNotInTheStore(t *testing.T) {
 	}
 	saved := server.Files(t)
 	if strings.Contains(saved, "plaintext of") || !strings.Contains(saved, p.Tenant) {
-		t.Errorf("the server's files of %d bytes hold the value, or not the tenant", len(saved))
+		t.Errorf("got %d bytes of the server's files with the value, or without the tenant, want only the tenant", len(saved))
 	}
 }

@@ -95,7 +95,7 @@ func Contents(t testing.TB, client redis.UniversalClient, key string) string {
 	case kind == "stream":
 		held, err = client.Do(ctx, "XRANGE", key, "-", "+").Result()
 	case kind != "none":
-		t.Fatalf("%s is a %s", key, kind)
+		t.Fatalf("%s: got type %s, want one that this function reads", key, kind)
 	}
 	if err != nil {
 		t.Fatalf("client.Type: %v", err)

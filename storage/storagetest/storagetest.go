@@ -106,7 +106,7 @@ func AwaitReachable(t testing.TB, s *storage.Store) {
 			return
 		}
 		if time.Since(begin) > 20*time.Second {
-			t.Fatalf("the store does not answer: %v", err)
+			t.Fatalf("Ping: got error %v after 20 s, want an answer", err)
 		}
 	}
 }

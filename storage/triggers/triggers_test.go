@@ -43,7 +43,7 @@ func TestLimit(t *testing.T) {
 					case api.CodeTriggerLimit:
 						refused.Add(1)
 					default:
-						t.Errorf("Put: %v", err)
+						t.Errorf("Put: got error %v, want success or code %s", err, api.CodeTriggerLimit)
 					}
 				}
 			})
@@ -80,7 +80,7 @@ func TestConcurrentChanges(t *testing.T) {
 					won.Add(1)
 				case api.CodePreconditionFailed:
 				default:
-					t.Errorf("Put: %v", err)
+					t.Errorf("Put: got error %v, want success or code %s", err, api.CodePreconditionFailed)
 				}
 			})
 		}

@@ -34,7 +34,7 @@ func lint(t *testing.T, modules, dir string) report {
 	out, err := cmd.Output()
 	var r report
 	if decodeErr := json.Unmarshal(out, &r); decodeErr != nil {
-		t.Fatalf("redocly: %v, %v\n%s%s", err, decodeErr, out, stderr.String())
+		t.Fatalf("json.Unmarshal of the report: %v\nredocly ended with error %v and output %s%s", decodeErr, err, out, stderr.String())
 	}
 	return r
 }

@@ -281,7 +281,7 @@ func (c *chaos) enqueueOnce(call int, ids []string) {
 			time.Sleep(20 * time.Millisecond) // the pause between two attempts
 			continue
 		default:
-			c.t.Errorf("call %d: %v", call, err)
+			c.t.Errorf("call %d: got error %v, want success or an outage", call, err)
 			return
 		}
 		for k, job := range made {

@@ -24,7 +24,7 @@ func TestLeak(t *testing.T) {
 			t.Errorf("leak(%q) = %v, want one: %v", output, err, want)
 		}
 		if err != nil && strings.Contains(err.Error(), secret) {
-			t.Errorf("the finding shows it too: %v", err)
+			t.Errorf("leak: got error %q, want one without the secret", err)
 		}
 	}
 }

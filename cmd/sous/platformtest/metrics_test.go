@@ -155,7 +155,7 @@ func TestMetricsAreDocumentedAndMove(t *testing.T) {
 			continue
 		}
 		if last[name] == nil {
-			t.Errorf("metric %s is documented and not exported", name)
+			t.Errorf("got no metric %s, want it exported as documented", name)
 			continue
 		}
 		if kind := strings.ToLower(last[name].GetType().String()); kind != doc.kind {
@@ -176,7 +176,7 @@ func TestMetricsAreDocumentedAndMove(t *testing.T) {
 	}
 	for name := range last {
 		if _, ok := documentedMetrics(t)[name]; strings.HasPrefix(name, "sous_") && !ok {
-			t.Errorf("metric %s is exported and not documented", name)
+			t.Errorf("got metric %s, want it documented", name)
 		}
 	}
 	for _, name := range []string{"go_goroutines", "process_cpu_seconds_total"} {
@@ -205,7 +205,7 @@ func checkMoves(t *testing.T, name string, scrapes []families) {
 			}
 		}
 	}
-	t.Errorf("%s does not move: %v", name, first)
+	t.Errorf("%s stays at %v, want it to change", name, first)
 }
 
 // The loops of the embedded store run under sous dev. The ticker's loop runs even if no

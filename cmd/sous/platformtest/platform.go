@@ -219,7 +219,7 @@ func Eventually(t testing.TB, within time.Duration, what string, check func() er
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("after %s: %s: %v", within, what, err)
+			t.Fatalf("%s: got error %v after %s, want none", what, err, within)
 		}
 		time.Sleep(25 * time.Millisecond) // the pause between two checks
 	}

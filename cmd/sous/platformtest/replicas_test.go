@@ -166,7 +166,7 @@ func TestRollingRestart(t *testing.T) {
 		break
 	}
 	if cuts := l.balancer.cutOff(); len(cuts) > 0 {
-		t.Errorf("%d requests were sent and not answered, the first: %v", len(cuts), cuts[0].cause)
+		t.Errorf("got %d requests sent and not answered, want 0; the first: %v", len(cuts), cuts[0].cause)
 	}
 	t.Logf("%d calls", load.calls.Load())
 }
@@ -201,7 +201,7 @@ func TestKilledReplica(t *testing.T) {
 	inHand := make(map[string]bool)
 	for _, c := range l.balancer.cutOff() {
 		if c.replica != killed || c.sent.After(gone) {
-			t.Errorf("%s was sent to %s, %s after the end, and not answered: %v", c.key, c.replica.address, c.sent.Sub(gone), c.cause)
+			t.Errorf("%s was sent to %s, %s after its end, and failed with %v; want an answer", c.key, c.replica.address, c.sent.Sub(gone), c.cause)
 		}
 		inHand[c.key] = true
 	}
@@ -211,7 +211,7 @@ func TestKilledReplica(t *testing.T) {
 	var ids []string
 	for key, why := range failed {
 		if !inHand[key] {
-			t.Errorf("call %s failed and was not in flight on the killed replica: %s", key, why)
+			t.Errorf("call %s failed with %s, want success, as it was not in flight on the killed replica", key, why)
 		}
 		ids = append(ids, api.DerivedActivationID(platformtest.Tenant, platformtest.Namespace, "greet", api.Ref{Alias: "prod"}, key))
 	}

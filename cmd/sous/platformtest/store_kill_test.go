@@ -283,7 +283,7 @@ func (s *storeStorm) answers() {
 	t.Helper()
 	t.Logf("answers but success: %v; the workers': %v", s.codes, s.failures)
 	if len(s.wrong) > 0 {
-		t.Errorf("%d answers were not 503 %s with Retry-After, such as: %q", len(s.wrong), api.CodeStoreUnavailable, s.wrong[:min(len(s.wrong), 10)])
+		t.Errorf("got %d answers such as %q, want 503 %s with Retry-After", len(s.wrong), s.wrong[:min(len(s.wrong), 10)], api.CodeStoreUnavailable)
 	}
 	delete(s.failures, "0 none") // a worker has a shorter timeout than other callers
 	for answer, n := range s.failures {

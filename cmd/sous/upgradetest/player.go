@@ -33,7 +33,7 @@ func (p *player) do(method, path string, body any, headers ...string) object {
 	p.t.Helper()
 	status, text := p.send(method, path, body, headers...)
 	if status/100 != 2 {
-		p.t.Fatalf("%s %s answered %d %s", method, path, status, text)
+		p.t.Fatalf("%s %s: got %d %s, want a status of 2xx", method, path, status, text)
 	}
 	var answer object
 	if len(bytes.TrimSpace(text)) > 0 && text[0] == '{' {
@@ -115,7 +115,7 @@ func (p *player) await(path string, accept func(object) bool) {
 			return
 		}
 		if time.Now().After(deadline) {
-			p.t.Fatalf("GET %s after 10 s: got %v", path, answer)
+			p.t.Fatalf("GET %s after 10 s: got %v, want the awaited answer", path, answer)
 		}
 		time.Sleep(20 * time.Millisecond)
 	}

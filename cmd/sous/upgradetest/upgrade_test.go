@@ -23,7 +23,7 @@ func TestUpgrade(t *testing.T) {
 	t.Parallel()
 	folders, err := filepath.Glob("testdata/*")
 	if err != nil || len(folders) == 0 {
-		t.Fatalf("filepath.Glob found %v, %v", folders, err)
+		t.Fatalf("filepath.Glob = %v, %v, want at least one folder", folders, err)
 	}
 	for _, folder := range folders {
 		t.Run(filepath.Base(folder), func(t *testing.T) {
@@ -100,7 +100,7 @@ func compareAnswers(t *testing.T, p *player, made *played) {
 	read := answers(p, made)
 	for _, path := range slices.Sorted(maps.Keys(made.Answers)) {
 		for _, line := range lost(made.Answers[path], read[path]) {
-			t.Errorf("GET %s differs at %s", path, line)
+			t.Errorf("GET %s: got another answer, want the old one: %s", path, line)
 		}
 	}
 }
@@ -164,6 +164,6 @@ func TestLost(t *testing.T) {
 		t.Errorf("lost = %q, want %q", got, want)
 	}
 	if got := lost(old, old); len(got) > 0 {
-		t.Errorf("lost of equal answers = %q", got)
+		t.Errorf("lost of equal answers = %q, want none", got)
 	}
 }

@@ -40,7 +40,7 @@ func useFunctions(p *player, made *played) {
 	result, _ := answer["result"].(object)
 	// The story made three calls that succeeded.
 	if answer["status"] != "success" || result["seen"] != 4.0 || result["secret"] != float64(len("sk_test_123")) {
-		p.t.Errorf("the fourth order: got %v", answer)
+		p.t.Errorf("fourth order: got %v, want success with seen 4 and the length of the secret", answer)
 	}
 	repeated := p.post(shop+"/functions/orders:invoke", object{"ref": object{"alias": "prod"}, "event": object{"order": 2}}, "Idempotency-Key: order-2")
 	if repeated["activation_id"] != made.Runs["keyed"] {
@@ -48,7 +48,7 @@ func useFunctions(p *player, made *played) {
 	}
 	status, body := p.send(http.MethodGet, "/v1/web/t_upgrade/shop/page/prod/items/7", nil)
 	if status != http.StatusCreated || string(body) != `"/items/7"` {
-		p.t.Errorf("page: got %d %s", status, body)
+		p.t.Errorf(`page: got %d %s, want 201 "/items/7"`, status, body)
 	}
 	p.post(tenantPath+"/activations/"+made.Runs["retrying"]+":cancel", nil)
 	publish(p, "orders", "prod", object{}, map[string]string{"function.js": pageCode, "manifest.json": ordersManifest})
@@ -69,23 +69,23 @@ func finishJobs(p *player, made *played) {
 			"namespace": "shop", "queues": []string{"emails"}, "worker_id": "w2", "wait_ms": 10000,
 		})["jobs"].([]any)
 		if len(jobs) == 0 {
-			p.t.Fatalf("no job came after %v", order)
+			p.t.Fatalf("fetch after %v: got no job, want one of %v", order, left)
 		}
 		job := jobs[0].(object)
 		name := names[job["id"].(string)]
 		if payload, _ := job["payload"].(object); name == "" || payload["name"] != name {
-			p.t.Errorf("the job %q has the payload %v", name, job["payload"])
+			p.t.Errorf("job %q: got payload %v, want its own name in it", name, job["payload"])
 		}
 		p.post(tenantPath+"/jobs:ack", object{"acks": []any{object{"id": job["id"], "lease_epoch": job["lease_epoch"]}}})
 		left, order = slices.DeleteFunc(left, func(n string) bool { return n == name }), append(order, name)
 	}
 	if got := strings.Join(order, " "); !strings.HasPrefix(got, "critical high ") {
-		p.t.Errorf("the jobs came in the order %s", got)
+		p.t.Errorf("got jobs in the order %s, want critical and high first", got)
 	}
 	for _, queue := range []string{"reports", "archive", "checks"} {
 		jobs, _ := p.post(tenantPath+"/jobs:fetch", object{"namespace": "shop", "queues": []string{queue}, "worker_id": "w2", "wait_ms": 10000})["jobs"].([]any)
 		if len(jobs) == 0 {
-			p.t.Errorf("no job came on the queue %s", queue)
+			p.t.Errorf("fetch from queue %s: got no job, want one", queue)
 		}
 	}
 }
@@ -94,9 +94,9 @@ func useDocuments(p *player) {
 	p.t.Helper()
 	record := tenantPath + "/installs/crm/storage/namespaces/settings/records/key-1"
 	if got := p.do(http.MethodPut, record, object{"value": object{"n": 5}}, `If-Match: "2"`); got["revision"] != 3.0 {
-		p.t.Errorf("the third revision: got %v", got)
+		p.t.Errorf("PUT of the third revision: got %v, want revision 3", got)
 	}
 	if status, text := p.send(http.MethodPut, record, object{"value": "no object"}); status/100 != 4 {
-		p.t.Errorf("a value that the schema refuses: got %d %s", status, text)
+		p.t.Errorf("PUT of a value that the schema refuses: got %d %s, want a status of 4xx", status, text)
 	}
 }

@@ -68,7 +68,7 @@ func TestFind(t *testing.T) {
 	group(t, own, "cpuset cpu io memory pids", "42\n")
 	place, err := find(own, 42)
 	if err != nil || place.Dir != own || !slices.Equal(place.Controllers, []string{"cpu", "memory", "pids"}) {
-		t.Errorf("a delegated group: got %+v, %v", place, err)
+		t.Errorf("find of a delegated group = %+v, %v, want %s with cpu, memory and pids", place, err, own)
 	}
 	group(t, filepath.Join(own, "server"), "cpu", "42\n")
 	group(t, own, "memory pids", "")
@@ -115,7 +115,7 @@ func TestTree(t *testing.T) {
 		t.Errorf("processes of the server's group: got %q, want this one", got)
 	}
 	if got := content(t, dir, "sandboxes/cgroup.subtree_control"); got != "+cpu +memory +pids" {
-		t.Errorf("controllers below: got %q", got)
+		t.Errorf(`controllers below: got %q, want "+cpu +memory +pids"`, got)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "sandboxes/t_gone")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a stale group: got %v, want none", err)

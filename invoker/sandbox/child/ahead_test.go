@@ -20,37 +20,37 @@ func TestTopLevelBelongsToItsActivation(t *testing.T) {
 	}{
 		"log": {"console.log('top'); export default () => 1", func(t *testing.T, o outcome) {
 			if len(o.Logs) != 1 || string(o.Logs[0].Text) != "top" {
-				t.Errorf("logs %v", o.Logs)
+				t.Errorf("got logs %v, want only top", o.Logs)
 			}
 		}},
 		"clock": {"const at = Date.now(); export default () => Date.now() - at", func(t *testing.T, o outcome) {
 			if string(o.Body) != "0" && len(o.Body) > 1 {
-				t.Errorf("the clock was read %s ms before", o.Body)
+				t.Errorf("got %s ms from the clock of the top level, want at most 9", o.Body)
 			}
 		}},
 		"host call": {"const p = cs.kv.get('there'); export default async () => (await p).n", func(t *testing.T, o outcome) {
 			if string(o.Body) != "[1]" {
-				t.Errorf("outcome %d: %s", o.Outcome, o.Body)
+				t.Errorf("got outcome %d with %s, want [1]", o.Outcome, o.Body)
 			}
 		}},
 		"timer": {"const p = new Promise((r) => setTimeout(() => r(5), 1)); export default () => p", func(t *testing.T, o outcome) {
 			if string(o.Body) != "5" {
-				t.Errorf("outcome %d: %s", o.Outcome, o.Body)
+				t.Errorf("got outcome %d with %s, want 5", o.Outcome, o.Body)
 			}
 		}},
 		"rejection": {"Promise.reject(new Error('early')); export default () => new Promise((r) => setTimeout(r, 1000))", func(t *testing.T, o outcome) {
 			if e := o.failure(t); e.Message != "Unhandled promise rejection: early" {
-				t.Errorf("message %q", e.Message)
+				t.Errorf("got message %q, want that of the unhandled rejection early", e.Message)
 			}
 		}},
 		"caught effect": {"let n = 0; try { performance.now(); n = 1 } catch {} export default () => n", func(t *testing.T, o outcome) {
 			if string(o.Body) != "1" {
-				t.Errorf("outcome %d: %s", o.Outcome, o.Body)
+				t.Errorf("got outcome %d with %s, want 1", o.Outcome, o.Body)
 			}
 		}},
 		"randomness": {"const id = crypto.randomUUID(); export default () => id.length", func(t *testing.T, o outcome) {
 			if string(o.Body) != "36" {
-				t.Errorf("outcome %d: %s", o.Outcome, o.Body)
+				t.Errorf("got outcome %d with %s, want 36", o.Outcome, o.Body)
 			}
 		}},
 	} {
@@ -85,10 +85,10 @@ func TestSlowModules(t *testing.T) {
 		began := time.Now()
 		p.begin("null", 50*time.Millisecond)
 		if o := p.finish(); o.Outcome != wire.OutcomeTimeout {
-			t.Errorf("outcome %d: %s", o.Outcome, o.Body)
+			t.Errorf("got outcome %d with %s, want %d", o.Outcome, o.Body, wire.OutcomeTimeout)
 		}
 		if took := time.Since(began); took > 5*time.Second {
-			t.Errorf("took %v", took)
+			t.Errorf("got an end after %v, want it within 5 s", took)
 		}
 	}
 }
@@ -105,7 +105,7 @@ func TestLateReply(t *testing.T) {
 			return nil
 		}
 		if c.ID == left {
-			t.Errorf("call id %d is used twice", c.ID)
+			t.Errorf("got call id %d again, want a new one", c.ID)
 		}
 		p.write(wire.AppendHostReply(nil, wire.HostReply{ID: left, OK: true, Head: []byte(`{"found":true}`), Blob: []byte(`"late"`)}))
 		return &wire.HostReply{OK: true, Head: []byte(`{"found":true}`), Blob: []byte(`"mine"`)}
@@ -115,7 +115,7 @@ func TestLateReply(t *testing.T) {
 		t.Fatalf(`p.value = %v, want "0"`, got)
 	}
 	if got := p.value("true"); got != `"mine"` {
-		t.Errorf("got %s", got)
+		t.Errorf(`got %s, want "mine"`, got)
 	}
 }
 
@@ -135,7 +135,7 @@ func TestCallsRunConcurrently(t *testing.T) {
 	}
 	p.source("export default () => Promise.all(Array.from({ length: 10 }, (_, i) => cs.kv.del('k' + i)))")
 	if got := p.value("null"); strings.Count(got, "true") != 10 {
-		t.Errorf("got %s", got)
+		t.Errorf("got %s, want true ten times", got)
 	}
 }
 
@@ -146,7 +146,7 @@ func TestTooManyCalls(t *testing.T) {
 	p.host = func(wire.HostCall) *wire.HostReply { calls++; return nil }
 	p.source("export default async () => { for (let i = 0; i < 1000; i++) cs.kv.get('k'); try { await cs.kv.get('k') } catch (e) { return e.code } }")
 	if got := p.value("null"); got != `"CS_RUNTIME_INVALID_ARGUMENT"` || calls != wire.MaxCallsInFlight {
-		t.Errorf("got %s after %d calls", got, calls)
+		t.Errorf(`got %s after %d calls, want "CS_RUNTIME_INVALID_ARGUMENT" after %d`, got, calls, wire.MaxCallsInFlight)
 	}
 }
 
@@ -178,7 +178,7 @@ func TestCheckOnly(t *testing.T) {
 	var ready wire.Ready
 	script, err := wire.ParseMessage(payload, &ready)
 	if kind != wire.KindReady || err != nil || !strings.Contains(string(script), bindName) {
-		t.Errorf("answer %d: %s, %v", kind, payload, err)
+		t.Errorf("got answer %d with %s and error %v, want the compiled script", kind, payload, err)
 	}
 	if err := <-ended; err != nil {
 		t.Errorf("Serve: %v", err)
@@ -192,15 +192,15 @@ func TestCompiledScript(t *testing.T) {
 	var ready wire.Ready
 	script, err := wire.ParseMessage(payload, &ready)
 	if kind != wire.KindReady || err != nil || ready.LiveBytes == 0 {
-		t.Fatalf("answer %d: %s, %v", kind, payload, err)
+		t.Fatalf("got answer %d with %s and error %v, want %d with the live bytes", kind, payload, err, wire.KindReady)
 	}
 	second := inProcess(t)
 	second.write(wire.AppendMessage(nil, wire.KindAssign, wire.Assign{Handler: "default", MemoryMB: 64, Compiled: true}, script))
 	if kind, payload := second.next(); kind != wire.KindReady || len(payload) > 100 {
-		t.Fatalf("answer %d: %s", kind, payload)
+		t.Fatalf("got answer %d with %s, want %d without the script", kind, payload, wire.KindReady)
 	}
 	if e := second.invoke("5").failure(t); e.Message != "at 5" || !strings.Contains(e.Stack, "function.ts:2:") {
-		t.Errorf("error %+v", e)
+		t.Errorf(`got error %+v, want "at 5" in line 2 of function.ts`, e)
 	}
 }
 

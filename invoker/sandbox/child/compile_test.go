@@ -101,7 +101,7 @@ func TestCompileRefuses(t *testing.T) {
 			p.handler = tt.handler
 			kind, payload := p.offer(tt.files)
 			if kind != wire.KindRefused {
-				t.Fatalf("answer %d: %s", kind, payload)
+				t.Fatalf("got answer %d with %s, want %d", kind, payload, wire.KindRefused)
 			}
 			var refused wire.Refused
 			if _, err := wire.ParseMessage(payload, &refused); err != nil {
@@ -109,7 +109,7 @@ func TestCompileRefuses(t *testing.T) {
 			}
 			got := refused.Problems[0]
 			if !strings.Contains(got.Message, tt.want.Message) {
-				t.Errorf("message %q lacks %q", got.Message, tt.want.Message)
+				t.Errorf("got message %q, want %q in it", got.Message, tt.want.Message)
 			}
 			got.Message, tt.want.Message = "", ""
 			if diff := cmp.Diff(tt.want, got); diff != "" {
@@ -290,7 +290,7 @@ func TestGuessesWhatIsAsynchronous(t *testing.T) {
 			t.Fatalf("load the compiled script: got problems %v, want none", problems)
 		}
 		if p.asynchronous != want || again.asynchronous != want {
-			t.Errorf("%s: %v, then %v", source, p.asynchronous, again.asynchronous)
+			t.Errorf("%s: got asynchronous %v, then %v, want %v", source, p.asynchronous, again.asynchronous, want)
 		}
 	}
 }

@@ -62,7 +62,7 @@ func TestConsole(t *testing.T) {
 			t.Parallel()
 			o := inProcess(t).source("export default () => { " + tt.source + " }").invoke("null")
 			if o.Outcome != wire.OutcomeUndefined || len(o.Logs) != 1 {
-				t.Fatalf("outcome %d: %s, %d lines", o.Outcome, o.Body, len(o.Logs))
+				t.Fatalf("got outcome %d with %s and %d lines, want undefined and 1 line", o.Outcome, o.Body, len(o.Logs))
 			}
 			l := o.Logs[0]
 			if diff := cmp.Diff(tt.want, line{wire.Levels[l.Level], l.JSON, string(l.Text)}); diff != "" {

@@ -15,7 +15,7 @@ export default () => [new C().got, C.async, C.name, Object.keys(new C()), new C(
 	files := map[string][]byte{"function.js": []byte(source)}
 	script, problems := compile(files, "", "", syntax{})
 	if len(problems) > 0 {
-		t.Fatalf("compile: %+v", problems)
+		t.Fatalf("compile: got problems %+v, want none", problems)
 	}
 	if text := string(script); !strings.Contains(text, `"set" =`) || strings.Contains(text, "WeakMap") {
 		t.Errorf("got the script %s, want a quoted set and no WeakMap", text)

@@ -102,7 +102,7 @@ func runScript(t *testing.T, name string) {
 		t.Fatalf("json.Unmarshal: %v", err)
 	}
 	for _, f := range failures {
-		t.Errorf("script: %s", f)
+		t.Errorf("script: got failure %s, want none", f)
 	}
 }
 

@@ -151,7 +151,7 @@ func (p *parent) offer(files map[string]string) (wire.Kind, []byte) {
 func (p *parent) load(files map[string]string) *parent {
 	p.t.Helper()
 	if kind, payload := p.offer(files); kind != wire.KindReady {
-		p.t.Fatalf("answer %d: %s", kind, payload)
+		p.t.Fatalf("got answer %d with %s, want %d", kind, payload, wire.KindReady)
 	}
 	return p
 }
@@ -191,7 +191,7 @@ func (p *parent) finish() outcome {
 				p.t.Fatalf("wire.ParseHostCall: %v", err)
 			}
 			if p.host == nil {
-				p.t.Fatalf("unexpected host call %s", call.Name)
+				p.t.Fatalf("got host call %s, want none", call.Name)
 			}
 			if reply := p.host(call); reply != nil {
 				reply.ID = call.ID
@@ -225,7 +225,7 @@ func (p *parent) finish() outcome {
 			o.Done = d
 			return o
 		default:
-			p.t.Fatalf("unexpected frame %d", kind)
+			p.t.Fatalf("got frame %d, want one that a child sends during a run", kind)
 		}
 	}
 }
@@ -245,7 +245,7 @@ func (p *parent) value(event string) string {
 	p.t.Helper()
 	o := p.invoke(event)
 	if o.Outcome != wire.OutcomeValue {
-		p.t.Fatalf("outcome %d: %s", o.Outcome, o.Body)
+		p.t.Fatalf("got outcome %d with %s, want a value", o.Outcome, o.Body)
 	}
 	return string(o.Body)
 }

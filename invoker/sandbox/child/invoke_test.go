@@ -18,7 +18,7 @@ func TestHello(t *testing.T) {
 			t.Fatalf("got %s, want %s", got, want)
 		}
 		if len(o.Logs) != 2 || string(o.Logs[0].Text) != "hi Ada" || string(o.Logs[1].Text) != `{"got":{"name":"Ada"}}` {
-			t.Fatalf("logs %v", o.Logs)
+			t.Fatalf("got logs %v, want hi Ada and the event", o.Logs)
 		}
 	}
 }

@@ -54,7 +54,7 @@ func TestNodeModules(t *testing.T) {
 						t.Fatalf("json.Unmarshal: %v", err)
 					}
 					for _, f := range failures {
-						t.Errorf("script: %s", f)
+						t.Errorf("script: got failure %s, want none", f)
 					}
 				}
 			})

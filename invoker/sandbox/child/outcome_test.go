@@ -95,7 +95,7 @@ func TestFailures(t *testing.T) {
 			for range 2 { // with a realm of its own and one built ahead
 				got := p.invoke("null").failure(t)
 				if !strings.Contains(got.Stack, tt.want.Stack) {
-					t.Errorf("stack lacks %q:\n%s", tt.want.Stack, got.Stack)
+					t.Errorf("got a stack without %q, want it in\n%s", tt.want.Stack, got.Stack)
 				}
 				got.Stack, tt.want.Stack = "", ""
 				if diff := cmp.Diff(tt.want, got); diff != "" {
@@ -112,7 +112,7 @@ func TestErrorIsCut(t *testing.T) {
 		const e = new Error("é".repeat(1e5)); e.stack = "s".repeat(1e5); e.code = "c".repeat(1e5); throw e }`)
 	got := p.invoke("null").failure(t)
 	if len(got.Message) != api.MaxErrorMessageBytes || len(got.Stack) != api.MaxErrorStackBytes || len(got.Code) != api.MaxErrorCodeBytes {
-		t.Errorf("message %d, stack %d, code %d bytes", len(got.Message), len(got.Stack), len(got.Code))
+		t.Errorf("got %d bytes of message, %d of stack and %d of code, want %d, %d and %d", len(got.Message), len(got.Stack), len(got.Code), api.MaxErrorMessageBytes, api.MaxErrorStackBytes, api.MaxErrorCodeBytes)
 	}
 	if strings.Trim(got.Message, "é") != "" {
 		t.Error("a character was cut in two")
@@ -202,10 +202,10 @@ func TestDeadline(t *testing.T) {
 			p.begin("null", 50*time.Millisecond)
 			o := p.finish()
 			if o.Outcome != wire.OutcomeTimeout || o.Flags&wire.FlagRetire == 0 {
-				t.Errorf("outcome %d, flags %b", o.Outcome, o.Flags)
+				t.Errorf("got outcome %d with flags %b, want %d with %b", o.Outcome, o.Flags, wire.OutcomeTimeout, wire.FlagRetire)
 			}
 			if took := time.Since(began); took < 45*time.Millisecond || took > 5*time.Second {
-				t.Errorf("took %v", took)
+				t.Errorf("got an end after %v, want it after 45 ms to 5 s", took)
 			}
 		})
 	}
@@ -236,11 +236,11 @@ func TestLogBudget(t *testing.T) {
 		size += len(l.Text)
 	}
 	if size > api.MaxLogBytes || size < api.MaxLogBytes*9/10 || o.Flags != wire.FlagLogsTruncated {
-		t.Errorf("%d bytes in %d lines, flags %b", size, len(o.Logs), o.Flags)
+		t.Errorf("got %d bytes in %d lines with flags %b, want 90 to 100%% of %d bytes with %b", size, len(o.Logs), o.Flags, api.MaxLogBytes, wire.FlagLogsTruncated)
 	}
 	o = p.invoke("1")
 	if len(o.Logs) != 1 || o.Flags != 0 {
-		t.Errorf("the next one: %d lines, flags %b", len(o.Logs), o.Flags)
+		t.Errorf("next run: got %d lines with flags %b, want 1 line and no flags", len(o.Logs), o.Flags)
 	}
 }
 

@@ -60,10 +60,10 @@ func TestMemoryLimit(t *testing.T) {
 			p.begin("null", 20*time.Second)
 			o := p.finish()
 			if e := o.failure(t); e.Type != api.ErrMemoryLimit || !strings.Contains(e.Message, "64 MB") {
-				t.Errorf("error %+v", e)
+				t.Errorf("got error %+v, want %s that names 64 MB", e, api.ErrMemoryLimit)
 			}
 			if o.Flags&wire.FlagRetire == 0 || o.MemoryPeak < 48<<20 {
-				t.Errorf("flags %b, peak %d", o.Flags, o.MemoryPeak)
+				t.Errorf("got flags %b and a peak of %d bytes, want %b and at least %d", o.Flags, o.MemoryPeak, wire.FlagRetire, 48<<20)
 			}
 		})
 	}
@@ -84,7 +84,7 @@ func TestMemoryLimitWithoutCollections(t *testing.T) {
 				p.source(`export default async (mb) => { const a = []; for (let i = 0; i < mb; i++) a.push(new Uint8Array(1 << 20)); ` + then + `; return a.length }`)
 				p.begin(fmt.Sprint(mb), 20*time.Second)
 				if e := p.finish().failure(t); e.Type != api.ErrMemoryLimit {
-					t.Errorf("error %+v", e)
+					t.Errorf("got error %+v, want %s", e, api.ErrMemoryLimit)
 				}
 			})
 		}
@@ -99,10 +99,10 @@ func TestMemoryWithinLimit(t *testing.T) {
 	for range 5 {
 		o := p.invoke("null")
 		if string(o.Body) != "48" {
-			t.Fatalf("outcome %d: %s", o.Outcome, o.Body)
+			t.Fatalf("got outcome %d with %s, want 48", o.Outcome, o.Body)
 		}
 		if o.MemoryPeak < 47<<20 || o.MemoryPeak > 128<<20 { // it counts from what was there before
-			t.Errorf("peak %d", o.MemoryPeak)
+			t.Errorf("got a peak of %d bytes, want %d to %d", o.MemoryPeak, 47<<20, 128<<20)
 		}
 	}
 }
@@ -135,7 +135,7 @@ func TestConfinedCompiles(t *testing.T) {
 	}
 	o := p.invoke("null")
 	if o.CPUNanos == 0 || o.CPUNanos > uint64(time.Second) {
-		t.Errorf("CPU %d ns", o.CPUNanos)
+		t.Errorf("got %d ns of CPU, want more than 0 and at most 1 s", o.CPUNanos)
 	}
 }
 

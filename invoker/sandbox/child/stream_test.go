@@ -58,7 +58,7 @@ func (p *parent) receive(grant func(r *received) int) *received {
 			r.done = done
 			return r
 		default:
-			p.t.Fatalf("unexpected frame %d", kind)
+			p.t.Fatalf("got frame %d, want one that a child sends during a run", kind)
 		}
 	}
 }

@@ -73,19 +73,19 @@ func (d *declarations) compare(t *testing.T, at, declared string, there map[stri
 		object, isObject := got.(map[string]any)
 		switch {
 		case !ok:
-			t.Errorf("%s.%s is declared, and not there", at, name)
+			t.Errorf("%s.%s: got no such member, want it as declared", at, name)
 		case (kind == "()") != (got == "method"):
-			t.Errorf("%s.%s is declared as %s, and is a %v", at, name, kind, got)
+			t.Errorf("%s.%s: got a %v, want %s as declared", at, name, got, kind)
 		case d.members[kind] != nil && strings.HasPrefix(kind, "Cs"):
 			if !isObject {
-				t.Errorf("%s.%s is declared as %s, and is a %v", at, name, kind, got)
+				t.Errorf("%s.%s: got a %v, want %s as declared", at, name, got, kind)
 			}
 			d.compare(t, at+"."+name, kind, object)
 		}
 	}
 	for name := range there {
 		if _, ok := d.members[declared][name]; !ok {
-			t.Errorf("%s.%s is there, and not declared", at, name)
+			t.Errorf("got %s.%s, want it declared", at, name)
 		}
 	}
 }
@@ -107,7 +107,7 @@ func TestTypesDeclareWhatIsThere(t *testing.T) {
 	slices.Sort(names)
 	slices.Sort(d.globals)
 	if !slices.Equal(names, d.globals) {
-		t.Errorf("globals\n there    %v\n declared %v", names, d.globals)
+		t.Errorf("globals:\n got %v\nwant %v", names, d.globals)
 	}
 	p := inProcess(t)
 	p.env = map[string]string{"REGION": "eu"}
@@ -137,17 +137,17 @@ func TestTypesDeclareWhatIsThere(t *testing.T) {
 	d.compare(t, "console", "console", there.Console)
 	for name, kind := range d.kinds {
 		if want := map[string]string{"const": "object", "function": "function", "class": "function", "var": "object"}[kind]; there.Types[name] != want {
-			t.Errorf("%s is declared as a %s, and is a %s", name, kind, there.Types[name])
+			t.Errorf("%s: got a %s, want a %s as declared", name, there.Types[name], kind)
 		}
 		if kind != "class" || name == "DOMException" { // which has what Error has
 			continue
 		}
 		class := there.Classes[name]
 		if declared := slices.Sorted(maps.Keys(d.members[name])); !slices.Equal(declared, class.Members) {
-			t.Errorf("%s\n there    %v\n declared %v", name, class.Members, declared)
+			t.Errorf("members of %s:\n got %v\nwant %v", name, class.Members, declared)
 		}
 		if declared := slices.Sorted(slices.Values(d.statics[name])); !slices.Equal(declared, class.Statics) {
-			t.Errorf("statics of %s\n there    %v\n declared %v", name, class.Statics, declared)
+			t.Errorf("statics of %s:\n got %v\nwant %v", name, class.Statics, declared)
 		}
 	}
 }

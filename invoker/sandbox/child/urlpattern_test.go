@@ -98,7 +98,7 @@ func TestURLPatternPublicData(t *testing.T) {
 		t.Fatalf("json.Unmarshal: %v", err)
 	}
 	for _, f := range failures {
-		t.Errorf("case %s", f)
+		t.Errorf("got difference in case %s, want none", f)
 	}
 	t.Logf("%d of %d cases pass", len(entries)-len(failures), len(entries))
 }

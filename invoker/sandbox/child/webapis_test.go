@@ -53,7 +53,7 @@ func readWebAPIs(t *testing.T) (interfaces []webInterface, globals []webMember) 
 		} else if m := memberLine.FindStringSubmatch(line); m != nil {
 			last.Members = append(last.Members, webMember{m[1], m[2], m[3]})
 		} else {
-			t.Fatalf("webapis.txt: the line %q has no form of the list", line)
+			t.Fatalf("webapis.txt: got line %q, want an interface or a member", line)
 		}
 	}
 	return interfaces, globals
@@ -170,7 +170,7 @@ func TestWebAPIs(t *testing.T) {
 	}
 	for name, reason := range documented {
 		if wrong[name] == "" {
-			t.Errorf("docs/web-apis.md says that %s is missing (%s), and it is there", name, reason)
+			t.Errorf("docs/web-apis.md lists %s as missing (%s), want no row, because it exists", name, reason)
 		}
 	}
 	var listed []string
@@ -180,7 +180,7 @@ func TestWebAPIs(t *testing.T) {
 			return name == m[1] || strings.HasPrefix(name, m[1]+".")
 		})
 		if says := strings.HasSuffix(m[2], "| complete"); says == incomplete {
-			t.Errorf("docs/web-apis.md: the row of %s is %q, and members that are missing: %v", m[1], m[2], incomplete)
+			t.Errorf("docs/web-apis.md: got row %q of %s, want complete only without missing members, which are %v", m[2], m[1], incomplete)
 		}
 	}
 	var want []string

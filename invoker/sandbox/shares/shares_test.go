@@ -67,7 +67,7 @@ func (b *testbed) serve() []string {
 	var out []string
 	for w := b.Next(b.now); w != nil; w = b.Next(b.now) {
 		if !b.Admits(w.Line) {
-			b.t.Errorf("Next returned a call of %v that is not admitted", w.Value)
+			b.t.Errorf("Next: got call %v of a line that is not admitted, want an admitted one", w.Value)
 		}
 		b.Remove(w)
 		b.Use(w.Line)

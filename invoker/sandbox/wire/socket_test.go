@@ -39,7 +39,7 @@ func TestSocketWritesDoNotMix(t *testing.T) {
 	for i := range writers {
 		wg.Go(func() {
 			if n, err := over[0].Write(bytes.Repeat([]byte{byte('a' + i)}, size)); n != size || err != nil {
-				t.Errorf("wrote %d bytes: %v", n, err)
+				t.Errorf("Write = %d, %v, want %d", n, err, size)
 			}
 		})
 	}
@@ -53,7 +53,7 @@ func TestSocketWritesDoNotMix(t *testing.T) {
 	}
 	for at := 0; at < len(got); at += size {
 		if part := got[at : at+size]; !bytes.Equal(part, bytes.Repeat(part[:1], size)) {
-			t.Errorf("the bytes from %d on are of several writes", at)
+			t.Errorf("got bytes of several writes from %d on, want those of one", at)
 		}
 	}
 }

@@ -122,11 +122,11 @@ func TestRoundTrip(t *testing.T) {
 	for kind, frame := range frames(t) {
 		got, payload, err := NewReader(bytes.NewReader(frame)).Next()
 		if err != nil || got != kind {
-			t.Fatalf("kind %d: %d, %v", kind, got, err)
+			t.Fatalf("Next of kind %d: got kind %d and error %v, want that kind", kind, got, err)
 		}
 		written, ok, err := again(kind, payload)
 		if !ok || err != nil {
-			t.Errorf("kind %d: ok %v, %v", kind, ok, err)
+			t.Errorf("kind %d: got ok %v and error %v, want it parsed", kind, ok, err)
 		}
 		if written != nil && !bytes.Equal(written, frame) {
 			t.Errorf("kind %d: %x, want %x", kind, written, frame)
@@ -143,10 +143,10 @@ func FuzzPayload(f *testing.F) {
 	f.Fuzz(func(t *testing.T, kind uint8, payload []byte) {
 		frame, ok, err := again(Kind(kind), payload)
 		if err != nil && !ok && !errors.Is(err, ErrFrame) {
-			t.Errorf("kind %d: %v is not ErrFrame", kind, err)
+			t.Errorf("kind %d: got error %v, want %v", kind, err, ErrFrame)
 		}
 		if ok && err != nil {
-			t.Errorf("kind %d: %v", kind, err)
+			t.Errorf("kind %d: got it parsed with error %v, want no error", kind, err)
 		}
 		if frame != nil && !bytes.Equal(frame[5:], payload) {
 			t.Errorf("kind %d: %x, want %x", kind, frame[5:], payload)
@@ -171,16 +171,16 @@ func FuzzReader(f *testing.F) {
 			_, payload, err := r.Next()
 			if err != nil {
 				if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, ErrFrame) {
-					t.Errorf("error %v", err)
+					t.Errorf("Next: got error %v, want %v, %v or %v", err, io.EOF, io.ErrUnexpectedEOF, ErrFrame)
 				}
 				if errors.Is(err, io.EOF) && read != len(stream) {
-					t.Errorf("EOF after %d of %d bytes", read, len(stream))
+					t.Errorf("Next: got EOF after %d bytes, want it after %d", read, len(stream))
 				}
 				return
 			}
 			read += 5 + len(payload)
 			if read > len(stream) {
-				t.Fatalf("%d bytes out of %d", read, len(stream))
+				t.Fatalf("Next: got %d bytes read, want at most %d", read, len(stream))
 			}
 		}
 	})
@@ -220,7 +220,7 @@ func TestAnnouncedMemory(t *testing.T) {
 		}
 	}).AllocedBytesPerOp()
 	if got > 2<<20 {
-		t.Errorf("%d bytes allocated", got)
+		t.Errorf("Next: got %d bytes allocated, want at most %d", got, 2<<20)
 	}
 }
 
@@ -239,18 +239,18 @@ func TestAppendRefusesTooMuch(t *testing.T) {
 func TestHeadsAreBounded(t *testing.T) {
 	long := bytes.Repeat([]byte(" "), MaxHead+1)
 	if _, err := AppendHostCall(nil, HostCall{Head: long}); !errors.Is(err, ErrFrame) {
-		t.Errorf("written: %v", err)
+		t.Errorf("AppendHostCall: got error %v, want %v", err, ErrFrame)
 	}
 	if _, err := AppendMessage(nil, KindHello, string(long), nil); !errors.Is(err, ErrFrame) {
-		t.Errorf("written: %v", err)
+		t.Errorf("AppendMessage: got error %v, want %v", err, ErrFrame)
 	}
 	head := appendSized(nil, long)
 	if _, err := ParseHostCall(append([]byte{0, 0, 0, 1, 0}, head...)); !errors.Is(err, ErrFrame) {
-		t.Errorf("read: %v", err)
+		t.Errorf("ParseHostCall: got error %v, want %v", err, ErrFrame)
 	}
 	var h Hello
 	if _, err := ParseMessage(head, &h); !errors.Is(err, ErrFrame) {
-		t.Errorf("read: %v", err)
+		t.Errorf("ParseMessage: got error %v, want %v", err, ErrFrame)
 	}
 }
 
@@ -265,6 +265,6 @@ func TestReaderIsBounded(t *testing.T) {
 	}
 	r.Bound(1000)
 	if _, _, err := r.Next(); !errors.Is(err, ErrFrame) {
-		t.Errorf("got %v", err)
+		t.Errorf("Next: got error %v, want %v", err, ErrFrame)
 	}
 }

@@ -17,11 +17,11 @@ func FuzzStored(f *testing.F) {
 		if run, err := ParseRun(text); err == nil {
 			again, err := ParseRun(run.String())
 			if err != nil || again != run {
-				t.Errorf("ParseRun(%q) = %+v, written as %q and read as %+v, error %v", text, run, run.String(), again, err)
+				t.Errorf("ParseRun(%q) = %+v, written as %q and read as %+v, error %v, want the same run", text, run, run.String(), again, err)
 			}
 		}
 		if q, ok := ParseQueue(text); ok && q.Tenant+"/"+q.Namespace+"/"+q.Name != text {
-			t.Errorf("ParseQueue(%q) = %+v, which is another name", text, q)
+			t.Errorf("ParseQueue(%q) = %+v, want a queue of that name", text, q)
 		}
 		_, _ = ParsePosition(text) // must not panic
 		_, _ = DecodeSpec(text)

@@ -139,7 +139,7 @@ func (c *testCase) run(t *testing.T, face Face, now *clock) {
 		body := strings.ReplaceAll(s.body, "$KEPT", kept)
 		status, answer := face.Do(t, s.op, body, s.ifRevision)
 		if problems := s.holds(status, answer, now.Now()); len(problems) > 0 {
-			t.Errorf("step %d, %s %.300s: got status %d and body %.2000s, which differ from the contract:\n  %s", i+1, s.op, body, status, answer, strings.Join(problems, "\n  "))
+			t.Errorf("step %d, %s %.300s: got status %d and body %.2000s, want them as in the contract:\n  %s", i+1, s.op, body, status, answer, strings.Join(problems, "\n  "))
 		}
 		if s.keep != "" {
 			var members map[string]string

@@ -44,17 +44,17 @@ func TestChangesAreTriedAgain(t *testing.T) {
 		}
 		err := on.SetFields(t.Context(), "a", statestore.Fields{"mine": {}})
 		if api.ErrorCode(err) != want || kv.updates != min(times+1, maxTries) {
-			t.Errorf("%d conflicts: %d updates, %v", times, kv.updates, err)
+			t.Errorf("%d conflicts: got %d updates and error %v, want %d and code %q", times, kv.updates, err, min(times+1, maxTries), want)
 		}
 		r, err := s.Get(t.Context(), "a")
 		if err != nil || r == nil {
 			t.Fatalf("Get: got %v and error %v, want a record", r, err)
 		}
 		if _, mine := r.Fields["mine"]; mine != (want == "") {
-			t.Errorf("%d conflicts: %v", times, r.Fields)
+			t.Errorf("%d conflicts: got fields %v, want mine in them: %v", times, r.Fields, want == "")
 		}
 		if theirs := r.Fields["theirs"]; times > 0 && (len(theirs) != 1 || theirs[0] != byte(times)) {
-			t.Errorf("%d conflicts: theirs is lost: %v", times, r.Fields)
+			t.Errorf("%d conflicts: got fields %v, want theirs with %d", times, r.Fields, times)
 		}
 	}
 }
@@ -102,7 +102,7 @@ func TestRemovalsSpareWhatOthersWrote(t *testing.T) {
 		}
 		r, err := s.Get(t.Context(), "a")
 		if err != nil || r == nil || len(r.Fields) != 1 || r.Fields["theirs"] == nil || kv.updates == 0 {
-			t.Errorf("%s: %+v %v after %d purges", name, r, err, kv.updates)
+			t.Errorf("%s: got %+v and error %v after %d purges, want only theirs after at least 1", name, r, err, kv.updates)
 		}
 	}
 }
@@ -171,7 +171,7 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 	for cut := range whole {
 		if got, err := decode(whole[:cut]); err == nil {
-			t.Errorf("cut after %d bytes: %+v", cut, got)
+			t.Errorf("decode of %d bytes = %+v, want an error", cut, got)
 		}
 	}
 	for _, in := range [][]byte{append(whole, 0), append([]byte{2}, whole[1:]...), {1, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1}} {

@@ -19,7 +19,7 @@ func TestSousKnowsNoNATS(t *testing.T) {
 	}
 	for _, pkg := range strings.Fields(string(out)) {
 		if strings.HasPrefix(pkg, "github.com/nats-io/") || strings.HasSuffix(pkg, "statestore/jetstream") {
-			t.Errorf("cmd/sous depends on %s", pkg)
+			t.Errorf("cmd/sous: got dependency %s, want none", pkg)
 		}
 	}
 }

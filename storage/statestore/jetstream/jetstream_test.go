@@ -171,13 +171,13 @@ func TestWhatExpiredIsRemoved(t *testing.T) {
 		put(t, s, "a:b", time.Hour)
 		c.pass(2 * time.Hour)
 		if records, _ := messages(t, js, "states"); records != 1 {
-			t.Fatalf("%s: %d records before", name, records)
+			t.Fatalf("%s: got %d records before, want 1", name, records)
 		}
 		if err := meet("a:b"); err != nil {
 			t.Errorf("%s: got error %v, want success", name, err)
 		}
 		if records, _ := messages(t, js, "states"); records != 0 {
-			t.Errorf("%s: it is still there", name)
+			t.Errorf("%s: got %d records after, want 0", name, records)
 		}
 	}
 }
@@ -200,7 +200,7 @@ func TestMarksOfDeletedRecordsGo(t *testing.T) {
 	}
 	records, marks := messages(t, js, "states")
 	if records != 0 || marks != 1 {
-		t.Errorf("%d records, %d marks", records, marks)
+		t.Errorf("got %d records and %d marks, want 0 and 1", records, marks)
 	}
 	stream, err := js.Stream(t.Context(), "KV_"+kv.Bucket())
 	if err != nil {
@@ -208,7 +208,7 @@ func TestMarksOfDeletedRecordsGo(t *testing.T) {
 	}
 	m, err := stream.GetLastMsgForSubject(t.Context(), "$KV.states.a.b")
 	if err != nil || m.Header.Get(natsjs.MsgTTLHeader) != "1m0s" {
-		t.Errorf("the mark lives %q, %v", m.Header.Get(natsjs.MsgTTLHeader), err)
+		t.Errorf("mark: got the time to live %q and error %v, want 1m0s", m.Header.Get(natsjs.MsgTTLHeader), err)
 	}
 }
 
@@ -237,7 +237,7 @@ func TestBucketsThatDoNotFitAreRefused(t *testing.T) {
 	put(t, s, "a", 0)
 	err = s.SetFields(t.Context(), "a", statestore.Fields{"large": make([]byte, 1000)})
 	if api.ErrorCode(err) != api.CodeBodyLimit {
-		t.Errorf("larger than the bucket allows: %v", err)
+		t.Errorf("SetFields larger than the bucket allows: got error %v, want code %s", err, api.CodeBodyLimit)
 	}
 }
 
@@ -292,7 +292,7 @@ func TestRecordsOutliveTheServer(t *testing.T) {
 		"Scan":   scanError(t.Context(), s),
 	} {
 		if api.ErrorCode(err) != api.CodeStoreUnavailable {
-			t.Errorf("%s without a server: %v", call, err)
+			t.Errorf("%s without a server: got error %v, want code %s", call, err, api.CodeStoreUnavailable)
 		}
 	}
 	startServer(t, dir, addr.Port)
@@ -305,10 +305,10 @@ func TestRecordsOutliveTheServer(t *testing.T) {
 	}
 	r, err := s.Get(t.Context(), "a:b")
 	if err != nil || r == nil || string(r.Fields["n"]) != "1" || r.TTL <= 59*time.Minute {
-		t.Errorf("after the restart: %+v %v", r, err)
+		t.Errorf("Get after the restart = %+v, %v, want n 1 for an hour", r, err)
 	}
 	if won, err := statestore.CompareAndSwap(t.Context(), s, "a:b", "n", []byte("1"), []byte("2")); err != nil || !won {
-		t.Errorf("after the restart: %v %v", won, err)
+		t.Errorf("CompareAndSwap after the restart = %v, %v, want true", won, err)
 	}
 }
 

@@ -123,16 +123,16 @@ func TestCutConnection(t *testing.T) {
 		"Scan":      scanError(t.Context(), s),
 	} {
 		if api.ErrorCode(err) != api.CodeStoreUnavailable {
-			t.Errorf("%s on a silent line: %v", call, err)
+			t.Errorf("%s on a silent line: got error %v, want code %s", call, err, api.CodeStoreUnavailable)
 		}
 	}
 	if took := time.Since(began); took > clientPatience {
-		t.Errorf("the calls took %s, which is the client's time", took)
+		t.Errorf("the calls took %s, want less than the client's time of %s", took, clientPatience)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	if err := s.Ping(ctx); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("in the caller's time: %v", err)
+		t.Errorf("Ping with the caller's deadline: got error %v, want %v", err, context.DeadlineExceeded)
 	}
 	l.silent.Store(false)
 	l.cut()
@@ -175,6 +175,6 @@ func TestLineFallsSilentWithinAScan(t *testing.T) {
 		failed = err
 	}
 	if took := time.Since(began); answers > n || api.ErrorCode(failed) != api.CodeStoreUnavailable || took > clientPatience {
-		t.Errorf("%d answers, the last %v after %s", answers, failed, took)
+		t.Errorf("Scan: got %d answers, the last %v after %s, want at most %d, then code %s within %s", answers, failed, took, n, api.CodeStoreUnavailable, clientPatience)
 	}
 }

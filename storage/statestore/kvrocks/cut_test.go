@@ -106,7 +106,7 @@ func TestScriptsMayBeCutAfterAnyWrite(t *testing.T) {
 					if !cutOnce(newIndexed(t, whole), name, op, cut) {
 						open++
 					} else if k == 0 {
-						t.Errorf("%s writes nothing", name)
+						t.Errorf("%s: got no writes, want at least 1", name)
 					}
 				}
 			}
@@ -120,17 +120,17 @@ func cutOnce(x *indexed, name string, op cutOperation, cut *kvrocks.Store) (uncu
 	key := x.key("a")
 	if op.before != nil {
 		if err := x.with.Put(x.Context(), key, statestore.Record{Fields: op.before}); err != nil {
-			x.Fatal(err)
+			x.Fatalf("Put(%s): %v", key, err)
 		}
 	}
 	err := op.call(x, cut, key)
 	uncut = err == nil
 	if !uncut {
 		if cause := errors.Unwrap(err); cause == nil || !strings.Contains(cause.Error(), "CUT") {
-			x.Fatalf("%s: %v", name, err)
+			x.Fatalf("%s: got error %v, want the CUT of the prelude", name, err)
 		}
 		if r, err := x.full.Get(x.Context(), key); err != nil || r == nil && op.before != nil && op.after != nil {
-			x.Errorf("%s, cut: the record is lost: %v", name, err)
+			x.Errorf("%s, cut: got record %+v and error %v, want one", name, r, err)
 		}
 		x.agree(name+", cut", filter(statestore.Less, "15"), filter(statestore.Less, "1000000"))
 		if err := op.call(x, x.with, key); err != nil {
@@ -139,14 +139,14 @@ func cutOnce(x *indexed, name string, op cutOperation, cut *kvrocks.Store) (uncu
 	}
 	r, err := x.full.Get(x.Context(), key)
 	if err != nil {
-		x.Fatal(err)
+		x.Fatalf("Get(%s): %v", key, err)
 	}
 	var got statestore.Fields
 	if r != nil {
 		got = r.Fields
 	}
 	if diff := cmp.Diff(op.after, got); diff != "" {
-		x.Errorf("%s: %s", name, diff)
+		x.Errorf("%s: fields differ (-want +got):\n%s", name, diff)
 	}
 	x.agree(name, filter(statestore.Less, "15"), filter(statestore.Less, "1000000"), filter(statestore.Greater, "0"))
 	return uncut

@@ -48,7 +48,7 @@ func expireOnce(x *indexed, name string, k int, op cutOperation, expiring *kvroc
 		x.Helper()
 		r, err := x.full.Get(x.Context(), key)
 		if err != nil {
-			x.Fatal(err)
+			x.Fatalf("Get(%s): %v", key, err)
 		}
 		if r == nil {
 			return nil
@@ -56,7 +56,7 @@ func expireOnce(x *indexed, name string, k int, op cutOperation, expiring *kvroc
 		return r.Fields
 	}
 	if err := x.with.Put(x.Context(), key, statestore.Record{Fields: op.before, TTL: 30 * time.Second}); err != nil {
-		x.Fatal(err)
+		x.Fatalf("Put(%s): %v", key, err)
 	}
 	if err := op.call(x, expiring, key); err != nil {
 		if name == "compare and set" && read(key) == nil {
@@ -67,11 +67,11 @@ func expireOnce(x *indexed, name string, k int, op cutOperation, expiring *kvroc
 	var fresh statestore.Fields // what the call makes of no record
 	if other := x.key("fresh"); name != "compare and set" {
 		if err := op.call(x, x.with, other); err != nil {
-			x.Fatal(err)
+			x.Fatalf("%s without a record: %v", name, err)
 		}
 		fresh = read(other)
 		if err := x.with.Delete(x.Context(), other); err != nil {
-			x.Fatal(err)
+			x.Fatalf("Delete(%s): %v", other, err)
 		}
 	}
 	got := read(key)
@@ -90,7 +90,7 @@ func claimExpiring(x *indexed, k int, expiring *kvrocks.Store) {
 	key := x.key("claimed")
 	held := statestore.Record{Fields: fields("n", "10", "state", "pending", "old", "x"), TTL: 30 * time.Second}
 	if err := x.with.Put(x.Context(), key, held); err != nil {
-		x.Fatal(err)
+		x.Fatalf("Put(%s): %v", key, err)
 	}
 	won, err := expiring.CompareAndSet(x.Context(), key, statestore.Fields{"state": []byte("pending"), "worker": nil}, fields("state", "claimed"))
 	if err != nil {
@@ -98,11 +98,11 @@ func claimExpiring(x *indexed, k int, expiring *kvrocks.Store) {
 	}
 	r, err := x.full.Get(x.Context(), key)
 	if err != nil {
-		x.Fatal(err)
+		x.Fatalf("Get(%s): %v", key, err)
 	}
 	switch want := fields("n", "10", "state", "claimed", "old", "x"); {
 	case !won && r != nil:
-		x.Errorf("expired before command %d: not claimed, and holds %q", k, r.Fields)
+		x.Errorf("expired before command %d: got no claim and fields %q, want a claim or no record", k, r.Fields)
 	case won && (r == nil || !cmp.Equal(want, r.Fields) || r.TTL <= 0 || r.TTL > 31*time.Second):
 		x.Errorf("expired before command %d: got %+v, want %q with a time-to-live", k, r, want)
 	}
@@ -132,7 +132,7 @@ func TestExpireOfWhatIsGone(t *testing.T) {
 				t.Errorf("%s: got error %v, want success", name, err)
 			}
 			if r, err := x.full.Get(t.Context(), key); err != nil || (r != nil) != (name == "put") || r != nil && r.TTL != 0 {
-				t.Errorf("%s: got %+v, %v", name, r, err)
+				t.Errorf("%s: got %+v and error %v, want a record only after put, without a time to live", name, r, err)
 			}
 		}
 	})

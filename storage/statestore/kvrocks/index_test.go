@@ -40,7 +40,7 @@ func (x *indexed) key(rest string) string { return x.root + ":" + rest }
 func (x *indexed) put(rest string, pairs ...string) {
 	x.Helper()
 	if err := x.with.Put(x.Context(), x.key(rest), statestore.Record{Fields: fields(pairs...)}); err != nil {
-		x.Fatal(err)
+		x.Fatalf("Put(%s): %v", rest, err)
 	}
 }
 
@@ -62,7 +62,7 @@ func (x *indexed) scan(s statestore.Store, prefix string, f *statestore.Filter) 
 	keys := []string{}
 	for e, err := range s.Scan(x.Context(), prefix, f) {
 		if err != nil {
-			x.Fatal(err)
+			x.Fatalf("Scan(%s): %v", prefix, err)
 		}
 		keys = append(keys, strings.TrimPrefix(e.Key, x.root+":"))
 	}
@@ -74,7 +74,7 @@ func (x *indexed) agree(what string, filters ...*statestore.Filter) {
 	x.Helper()
 	for _, f := range filters {
 		if diff := cmp.Diff(x.scan(x.full, x.root+":", f), x.scan(x.with, x.root+":", f)); diff != "" {
-			x.Errorf("%s: by n %s %q: %s", what, f.Op, f.Value, diff)
+			x.Errorf("%s: keys by n %s %q differ (-want +got):\n%s", what, f.Op, f.Value, diff)
 		}
 	}
 }
@@ -84,7 +84,7 @@ func (x *indexed) members() map[string]float64 {
 	x.Helper()
 	entries, err := x.backend.Client().ZRangeWithScores(x.Context(), x.set, 0, -1).Result()
 	if err != nil {
-		x.Fatal(err)
+		x.Fatalf("ZRangeWithScores(%s): %v", x.set, err)
 	}
 	members := map[string]float64{}
 	for _, z := range entries {
@@ -119,7 +119,7 @@ func TestIndexFollowsAnyHistory(t *testing.T) {
 			x.agree("after a history", statestoretest.HistoryFilters()...)
 		})
 		if n := x.with.Repaired(); n != 0 {
-			t.Errorf("%d entries had to be repaired", n)
+			t.Errorf("got %d entries repaired, want 0", n)
 		}
 	})
 }
@@ -244,7 +244,7 @@ func TestOtherTypesArePassedOver(t *testing.T) {
 			t.Error("a string is read as a record")
 		}
 		if err := x.full.Delete(t.Context(), x.key("string")); err == nil || rdb.Exists(t.Context(), x.key("string")).Val() == 0 {
-			t.Error("a string is deleted as a record:", err)
+			t.Errorf("Delete of a string: got error %v, want one, and the string kept", err)
 		}
 	})
 }

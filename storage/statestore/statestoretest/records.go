@@ -168,10 +168,10 @@ func (f *fixture) oddKeys() {
 			g.put(key, 0, "key", k)
 			g.wants(key, "key", k)
 			if found := g.scan(key, nil); len(found) == 0 || !slices.Contains(found, k) {
-				t.Errorf("a scan by %q finds %q", k, found)
+				t.Errorf("scan by %q: got %q, want it among them", k, found)
 			}
 			if !g.swap(key, fields("key", k), fields("key", "changed")) {
-				t.Errorf("%q does not hold the stored field", k)
+				t.Errorf("swap of %q: got false, want the stored field to match", k)
 			}
 			if err := g.store.Delete(t.Context(), key); err != nil {
 				t.Fatalf("Delete: %v", err)

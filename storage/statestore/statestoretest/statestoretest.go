@@ -153,7 +153,7 @@ func (f *fixture) wantsFields(key string, want statestore.Fields) {
 	if r := f.get(key); r != nil {
 		got = r.Fields
 		if len(got) == 0 {
-			f.Errorf("%s: a record without fields", key)
+			f.Errorf("%s: got a record without fields, want some", key)
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -167,7 +167,7 @@ func (f *fixture) wantsTTL(key string, want time.Duration) {
 	f.Helper()
 	r := f.get(key)
 	if r == nil {
-		f.Fatalf("%s: no record", key)
+		f.Fatalf("%s: got no record, want one", key)
 	}
 	if r.TTL > want || r.TTL < want-time.Minute || (want > 0) != (r.TTL > 0) {
 		f.Errorf("%s: %s to live, want %s", key, r.TTL, want)
@@ -216,7 +216,7 @@ func (f *fixture) await(what string, done func() bool) {
 	deadline := time.Now().Add(20 * time.Second)
 	for !done() {
 		if time.Now().After(deadline) {
-			f.Fatal("never came: " + what)
+			f.Fatalf("waited 20 s, want in that time: %s", what)
 		}
 		time.Sleep(2 * time.Millisecond)
 	}

@@ -79,6 +79,6 @@ func TestTopFitsTheTerminal(t *testing.T) {
 		}
 	}
 	if text := newTopTable("default", s, s).screen("title", 80, 24); strings.Count(text, " more\n") != 2 {
-		t.Errorf("got no count of the rows left out:\n%s", text)
+		t.Errorf("got a screen without the two counts of rows left out, want both in\n%s", text)
 	}
 }

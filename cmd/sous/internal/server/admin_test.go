@@ -27,7 +27,7 @@ func TestAdminListen(t *testing.T) {
 	server := soustest.Start(t, "--admin-listen", "127.0.0.1:0")
 	_, rest, found := strings.Cut(server.Output(), "answering operators")
 	if !found {
-		t.Fatalf("no log line has the admin address:\n%s", server.Output())
+		t.Fatalf("got no log line with the admin address, want one in\n%s", server.Output())
 	}
 	_, rest, _ = strings.Cut(rest, `"address": "`)
 	addr, _, _ := strings.Cut(rest, `"`)

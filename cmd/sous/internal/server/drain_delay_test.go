@@ -41,7 +41,7 @@ func (d *drainTest) awaitUnready() {
 	for deadline := time.Now().Add(waitLimit); ; time.Sleep(time.Millisecond) {
 		response, err := d.ask(nil, "/readyz")
 		if err != nil || time.Now().After(deadline) {
-			d.t.Fatalf("/readyz did not answer 503 in time: %v\n%s", err, d.server.Output())
+			d.t.Fatalf("GET /readyz: got error %v, want status 503 within %s\n%s", err, waitLimit, d.server.Output())
 		}
 		if response.StatusCode == http.StatusServiceUnavailable {
 			return

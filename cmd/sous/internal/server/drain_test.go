@@ -102,7 +102,7 @@ func TestRequestInHandFinishes(t *testing.T) {
 	}
 	d.start()
 	if a := d.await(api.StatusSuccess); a.ActivationID != d.got.ActivationID {
-		t.Errorf("recorded %s, answered %s", a.ActivationID, d.got.ActivationID)
+		t.Errorf("got the record of %s, want that of the answered %s", a.ActivationID, d.got.ActivationID)
 	}
 }
 

@@ -187,7 +187,7 @@ func gauge(t *testing.T, s *soustest.Server, name string) float64 {
 	}
 	_, rest, found := strings.Cut("\n"+string(raw), "\n"+name+" ")
 	if !found {
-		t.Fatalf("no metric %s", name)
+		t.Fatalf("got no metric %s, want it exported", name)
 	}
 	text, _, _ := strings.Cut(rest, "\n")
 	value, err := strconv.ParseFloat(text, 64)

@@ -138,7 +138,7 @@ func TestCertificateRenewal(t *testing.T) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("no answer with the new certificate after %s: %v", waitLimit, err)
+			t.Fatalf("got error %v after %s, want an answer with the new certificate", err, waitLimit)
 		}
 	}
 }

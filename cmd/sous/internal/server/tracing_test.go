@@ -154,7 +154,7 @@ func TestSpansReachACollector(t *testing.T) {
 		}
 	}
 	if got := r.in(strings.Repeat("\x33", 16)); len(got) != 0 {
-		t.Errorf("a trace that its caller does not keep: %v", got)
+		t.Errorf("trace that its caller does not sample: got spans %v, want none", got)
 	}
 	if r.resource["service.name"] != "sous" || r.resource["deployment.environment.name"] != "test" || r.header.Get("X-Key") != "s3cret" {
 		t.Errorf("exported resource %v with header %v, want service.name sous, deployment.environment.name test and X-Key s3cret", r.resource, r.header)

@@ -50,7 +50,7 @@ func evaluate(t *testing.T, code []byte) string {
 		Format: esbuild.FormatCommonJS, Target: esbuild.ES2017, LogLevel: esbuild.LogLevelSilent, Platform: esbuild.PlatformNode,
 	})
 	if len(result.Errors) > 0 {
-		t.Fatalf("esbuild.Transform: %v\n%s", result.Errors, code)
+		t.Fatalf("esbuild.Transform: got errors %v, want none, for\n%s", result.Errors, code)
 	}
 	vm := goja.New()
 	v, err := vm.RunString(`(function () {
@@ -473,7 +473,7 @@ func TestOriginal(t *testing.T) {
 	for text, want := range map[string]string{"throw": "function.ts:4:31", "new Error": "node_modules/a/index.js:2:33"} {
 		at := bytes.LastIndex(b.Code[:b.Bytes], []byte(text)) // the first ones may be esbuild's
 		if at < 0 {
-			t.Fatalf("got no %q in the code:\n%s", text, b.Code)
+			t.Fatalf("got code without %q, want it in\n%s", text, b.Code)
 		}
 		before := b.Code[:at]
 		line := bytes.Count(before, []byte("\n")) + 1

@@ -75,7 +75,7 @@ func TestAsk(t *testing.T) {
 		var asked strings.Builder
 		err := ask(strings.NewReader(answer), &asked, "Delete it?")
 		if (err == nil) != yes || asked.String() != "Delete it? [y/N] " {
-			t.Errorf("%q: got %v after %q", answer, err, asked.String())
+			t.Errorf(`ask with answer %q: got error %v and prompt %q, want consent: %v and prompt "Delete it? [y/N] "`, answer, err, asked.String(), yes)
 		}
 	}
 }

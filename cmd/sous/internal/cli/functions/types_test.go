@@ -63,7 +63,7 @@ func TestLimitsOfTypesAreThoseOfThePlatform(t *testing.T) {
 		"The reason, at most " + api.GroupDigits(api.MaxRetryReasonBytes) + " bytes",
 	} {
 		if !strings.Contains(string(raw), claim) {
-			t.Errorf("types.d.ts does not say %q, which the platform enforces", claim)
+			t.Errorf("types.d.ts lacks %q, want it, because the platform enforces it", claim)
 		}
 	}
 }
