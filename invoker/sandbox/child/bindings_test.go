@@ -8,13 +8,13 @@ import (
 // TestCursor finds places in ascending order, in descending order and behind the end.
 func TestCursor(t *testing.T) {
 	t.Parallel()
-	sources := []string{"ab😀c\nzweite\n", "other"}
+	sources := []string{"ab😀c\nzweite\n", "second"}
 	places := []struct {
 		source, line, column int
 		want                 string
 	}{
 		{0, 0, 0, "ab"}, {0, 0, 2, "😀"}, {0, 0, 4, "c"}, {0, 1, 0, "zw"}, {0, 1, 6, "\n"}, {0, 1, 2, "eite"},
-		{0, 0, 4, "c\n"}, {1, 0, 1, "ther"}, {0, 0, 1, "b😀"}, {0, 2, 0, ""}, {0, 3, 0, ""}, {0, 1, 99, ""}, {0, 0, 1, "b"},
+		{0, 0, 4, "c\n"}, {1, 0, 1, "econd"}, {0, 0, 1, "b😀"}, {0, 2, 0, ""}, {0, 3, 0, ""}, {0, 1, 99, ""}, {0, 0, 1, "b"},
 	}
 	c := cursor{source: -1}
 	for _, p := range places {
