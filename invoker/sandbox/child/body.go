@@ -18,8 +18,14 @@ type body struct {
 	null    bool // there is none, not even an empty one
 	used    bool
 	flowing bool         // the content is that of stream, and data is empty
-	aborted goja.Value   // why the exchange that data came from was aborted; nil if it was not
+	abort   *abortion    // of the exchange that data came from, nil without a signal
 	stream  *goja.Object // what the member body shows; nil until it was read
+}
+
+// abortion is what the signal of an exchange has done to a body of it that is whole, and to copies
+// of that body.
+type abortion struct {
+	reason goja.Value // nil until the signal aborts
 }
 
 // bodied is a Request or a Response, which share the members of bodyMembers.
@@ -84,7 +90,7 @@ func (b *body) take(r *realm) *body {
 func (b *body) copy(r *realm) *body {
 	b.usable(r)
 	if !b.flowing {
-		return &body{data: b.data, null: b.null}
+		return &body{data: b.data, null: b.null, abort: b.abort}
 	}
 	var mine, theirs *goja.Object
 	if branches, ok := r.callBuiltin("internal/webstreams", "tee", b.stream).(*goja.Object); ok {
@@ -107,8 +113,8 @@ func (b *body) read(r *realm, limit int, tooLong func() goja.Value, convert func
 	if !b.flowing {
 		b.used = !b.null
 		b.lock(r)
-		if b.aborted != nil && !b.null {
-			must(d.reject(b.aborted))
+		if b.abort != nil && b.abort.reason != nil && !b.null {
+			must(d.reject(b.abort.reason))
 			return d
 		}
 		must(d.settle(r, func() goja.Value { return convert(b.data) }))
@@ -189,8 +195,8 @@ func (b *body) streamed(r *realm) goja.Value {
 			if b.used {
 				panic(r.vm.NewTypeError("Body is unusable: it has already been read"))
 			}
-			if b.aborted != nil {
-				panic(b.aborted)
+			if b.abort != nil && b.abort.reason != nil {
+				panic(b.abort.reason)
 			}
 			b.used = true
 			return r.newBytes(bytes.Clone(b.data))

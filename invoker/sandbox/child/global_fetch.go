@@ -45,16 +45,21 @@ func fetch(r *realm, call goja.FunctionCall) goja.Value {
 		if !q.body.flowing {
 			return r.exchange(head, q.body.data, signal)
 		}
+		var unsent *deferred // as exchange, the signal does not keep the response
 		d := q.body.read(r, wire.MaxCallBlob, r.bodyTooLong, func(data []byte) goja.Value {
 			if signal != nil && signal.aborted {
 				panic(signal.reason)
 			}
+			unsent = nil
 			return r.exchange(head, data, signal).value(r)
 		})
 		if signal != nil {
+			unsent = d
 			signal.then = append(signal.then, func(reason goja.Value) {
 				r.callBuiltin("internal/webstreams", "cancelWhole", q.body.stream, reason)
-				must(d.reject(reason)) // without effect once the request was sent
+				if unsent != nil {
+					must(unsent.reject(reason))
+				}
 			})
 		}
 		return d
@@ -73,9 +78,10 @@ func (r *realm) exchange(head network.FetchRequest, body []byte, signal *abortSi
 	})
 	r.failsAs(id, "TypeError")
 	if signal != nil {
+		// The promise is not kept here: a signal of many requests would keep all their responses.
 		signal.then = append(signal.then, func(reason goja.Value) {
-			if r.abandon(id, r.closeLate) {
-				must(d.reject(reason))
+			if waiting := r.abandon(id, r.closeLate); waiting != nil {
+				must(waiting.reject(reason))
 			}
 		})
 	}

@@ -152,7 +152,9 @@ func (r *realm) fetched(head, blob []byte, signal *abortSignal) goja.Value {
 	}
 	content := &body{data: blob, null: whole && bodiless(reply.Status)}
 	if whole && signal != nil {
-		signal.then = append(signal.then, func(reason goja.Value) { content.aborted = reason })
+		end := &abortion{}
+		content.abort = end // and not the body: the signal would keep it
+		signal.then = append(signal.then, func(reason goja.Value) { end.reason = reason })
 	}
 	if !whole {
 		content = &body{flowing: true, stream: r.incomingBody(network.Handle{ID: reply.Body}, blob, g, signal)}

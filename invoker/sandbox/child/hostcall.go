@@ -117,15 +117,16 @@ func (r *realm) dispatch(name string, head any, blob []byte) uint32 {
 	return id
 }
 
-// abandon withdraws a call that still waits, and reports whether it did. The parent stops the
-// call. Its reply settles nothing; if it succeeded, late is called to undo it. The caller
-// settles the promise. The call stays counted in loop.flying until the reply, because the
+// abandon withdraws a call that still waits, and returns its promise, which the caller settles;
+// nil if the call does not wait. The parent stops the call. Its reply settles nothing; if it
+// succeeded, late is called to undo it. The call stays counted in loop.flying until the reply, because the
 // reader's queue must have room for it.
-func (r *realm) abandon(id uint32, late func(head []byte)) bool {
+func (r *realm) abandon(id uint32, late func(head []byte)) *deferred {
 	if r.act == nil || r.act.loop.calls[id] == nil {
-		return false
+		return nil
 	}
 	l := &r.act.loop
+	waiting := l.calls[id].promise
 	delete(l.calls, id)
 	if l.abandoned == nil {
 		l.abandoned = make(map[uint32]func(head []byte))
@@ -133,7 +134,7 @@ func (r *realm) abandon(id uint32, late func(head []byte)) bool {
 	l.abandoned[id] = late
 	// An error of the link ends the process at the next frame.
 	_ = r.act.server.link.send(func(dst []byte) ([]byte, error) { return wire.AppendAbandon(dst, id) })
-	return true
+	return waiting
 }
 
 // replied settles the call that a frame answers, or undoes it if it was abandoned.

@@ -112,6 +112,11 @@ async function bytes() {
   const x = (await a.getReader().read()).value; x[0] = 9; check("tee copies", [...(await b.getReader({ mode: "byob" }).read(new Uint8Array(2))).value], [1, 2]);
   let y; const [u, v] = new ReadableStream({ type: "bytes", start(k) { y = k; } }).tee(), ur = u.getReader({ mode: "byob" }).read(new Uint8Array(3)); await tick(); y.byobRequest.view[0] = 3; y.byobRequest.respond(1);
   check("tee with a view", [[...(await ur).value], [...(await v.getReader().read()).value]], [[3], [3]]);
+  // Streams §4.9.1 ReadableByteStreamTee, step 17: a chunk that cannot be cloned ends both branches, with no other error
+  const Bytes = Uint8Array, [w1, w2] = new ReadableStream({ type: "bytes", pull(k) { k.byobRequest.view[0] = 3; k.byobRequest.respond(1); } }).tee(), wr = w1.getReader({ mode: "byob" }).read(new Bytes(3));
+  globalThis.Uint8Array = new Proxy(Bytes, { construct(T, args, N) { if (args[0] instanceof Bytes) throw new Error("no room"); return Reflect.construct(T, args, N); } });
+  try { await rejects("tee with a view, of a chunk that is not cloned", wr, "no room"); } finally { globalThis.Uint8Array = Bytes; }
+  await rejects("and the other branch", w2.getReader().read(), "no room"); await tick();
   check("a body is a byte stream", [...(await new Response("abc").body.getReader({ mode: "byob" }).read(new Uint8Array(2))).value], [97, 98]);
   const blob = new Blob(["abc"]).stream().getReader({ mode: "byob" }); check("a blob is a byte stream", [(await blob.read(new Uint8Array(9))).value.length, (await blob.read(new Uint8Array(9))).done], [3, true]);
 }

@@ -5,7 +5,7 @@ package wasm
 
 import (
 	"fmt"
-	"strings"
+	"strconv"
 	"unicode/utf8"
 )
 
@@ -238,16 +238,19 @@ func (m *Module) readImports(r *reader) []byte {
 	return m.nameModules(r.data, unnamed)
 }
 
-// nameModules sets Unnamed and returns the import section with it in the given places.
+// nameModules sets Unnamed and returns the import section with it in the given places. The name is
+// short whatever the others are: the section grows by a few bytes for each place.
 func (m *Module) nameModules(section []byte, places [][2]int) []byte {
 	if len(places) == 0 {
 		return nil
 	}
-	m.Unnamed = "unnamed"
+	taken := make(map[string]bool, len(m.Imports))
 	for _, i := range m.Imports {
-		if len(i.Module) >= len(m.Unnamed) && strings.HasPrefix(i.Module, "unnamed") {
-			m.Unnamed = i.Module + "_" // longer than each of these
-		}
+		taken[i.Module] = true
+	}
+	m.Unnamed = "unnamed"
+	for n := 1; taken[m.Unnamed]; n++ {
+		m.Unnamed = "unnamed" + strconv.Itoa(n)
 	}
 	var replaced []byte
 	from := 0

@@ -84,6 +84,30 @@ func TestParseBoundsWhatWazeroAllocates(t *testing.T) {
 	}
 }
 
+// TestParseNamesModulesBriefly replaces the empty names of many modules beside a long one.
+func TestParseNamesModulesBriefly(t *testing.T) {
+	t.Parallel()
+	const unnamed = 1000
+	body := appendNumber(nil, unnamed+2)
+	for _, name := range []string{"unnamed", "unnamed" + strings.Repeat("_", 10_000)} {
+		body = append(appendName(body, name), 0, byte(Func), 0)
+	}
+	body = append(body, bytes.Repeat([]byte{0, 0, byte(Func), 0}, unnamed)...)
+	raw := append([]byte("\x00asm\x01\x00\x00\x00\x01\x04\x01\x60\x00\x00"), sectionImport)
+	raw = append(appendNumber(raw, uint64(len(body))), body...)
+	m, err := Parse(raw, 100)
+	if err != nil {
+		t.Fatalf("Parse of a module with %d empty names: %v, want no error", unnamed, err)
+	}
+	if grown, most := len(m.Binary)-len(raw), unnamed*10; grown > most {
+		t.Errorf("Parse of %d bytes with %d empty names: the binary for wazero has %d more, want at most %d", len(raw), unnamed, grown, most)
+	}
+	again, err := Parse(m.Binary, 100)
+	if err != nil || again.Imports[2].Module != m.Unnamed || again.Imports[0].Module == m.Unnamed || again.Imports[1].Module == m.Unnamed {
+		t.Errorf("Parse of the binary for wazero: got error %v and Unnamed %q, want the name of the third import only", err, m.Unnamed)
+	}
+}
+
 // TestParseReadsSegments reads segments of all kinds.
 func TestParseReadsSegments(t *testing.T) {
 	t.Parallel()

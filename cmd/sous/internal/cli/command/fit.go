@@ -46,6 +46,9 @@ func (a *App) Width() int {
 // and commands accept. It cuts neither headers nor the first column,
 // which names the resource and is copied into other commands.
 func fitWidth(header []string, rows [][]string, width int) ([]string, [][]string) {
+	if len(rows) == 0 {
+		return header, rows // no column has a value, but the headers say what there would be
+	}
 	t := newFitting(header, rows)
 	for _, step := range []func(){t.omitYears, t.omitEmpty, t.omitSeconds, t.abbreviateIDs} {
 		if t.shortenTexts(width, readableColumn) {

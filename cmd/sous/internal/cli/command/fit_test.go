@@ -53,6 +53,9 @@ func TestNarrowTablesKeepTimesAndIDs(t *testing.T) {
 			t.Errorf("width %d: got a line of %d characters, want none longer than the width:\n%s", width, longest, table)
 		}
 	}
+	if got, _ := fitWidth(header, nil, 20); len(got) != len(header) {
+		t.Errorf("without rows: got the columns %v, want %v", got, header)
+	}
 	if rows[0][0] != "01a218e5-0184-77ce-bb5f-abe0ff8d923a" {
 		t.Errorf("the rows of the caller have the id %q, want them unchanged", rows[0][0])
 	}

@@ -150,7 +150,7 @@ function pullWithView(t, i, view) {
       t.again = [false, false];
       if (!t.gone[1 - i]) {
         const copy = copied(t, chunk, clone, bytes);
-        if (!copy) return;
+        if (copy === failure) return;
         if (!t.gone[i]) bytes.respondWithView(mine(), viewOf(chunk));
         bytes.enqueue(other(), copy);
       } else if (!t.gone[i]) {
