@@ -276,12 +276,13 @@ func (f failure) text(interrupted bool) string {
 }
 
 // furtherStack returns the stack of e without the name and the message with which it begins, if
-// the message of e says the same.
+// the message of e says the same. The message may say more: that a rejection had no handler.
 func furtherStack(e *api.ActivationError) string {
 	const frame = "\n    at "
 	first, rest, ok := strings.Cut(e.Stack, frame)
+	name, found := strings.CutSuffix(first, e.Message)
 	switch {
-	case !strings.HasSuffix(first, e.Message):
+	case (!found || strings.Contains(name, "\n")) && !strings.HasSuffix(e.Message, first):
 		return e.Stack
 	case ok:
 		return strings.TrimPrefix(frame, "\n") + rest

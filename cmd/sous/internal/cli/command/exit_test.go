@@ -52,6 +52,8 @@ func TestErrorsForPeopleAndScripts(t *testing.T) {
 	failed := &FunctionFailure{Status: api.StatusError, Reason: &api.ActivationError{Type: api.ErrException, Message: "no", Stack: "Error: no\n  at f.js:1:2"}}
 	thrown := &FunctionFailure{Status: api.StatusError, Reason: &api.ActivationError{Type: api.ErrException, Message: "MyErr: no", Stack: "MyErr: no\n    at f.js:1:2\nCaused by: odd"}}
 	noFrames := &FunctionFailure{Status: api.StatusError, Reason: &api.ActivationError{Type: api.ErrException, Message: "refused", Stack: "Error: refused"}}
+	unhandled := &FunctionFailure{Status: api.StatusError, Reason: &api.ActivationError{Type: api.ErrException, Message: "Unhandled promise rejection: MyErr: no", Stack: "MyErr: no\n    at f.js:1:2"}}
+	sameCause := &FunctionFailure{Status: api.StatusError, Reason: &api.ActivationError{Type: api.ErrException, Message: "no", Stack: "MyErr: maybe\nCaused by: Error: no"}}
 	tests := map[string]struct {
 		output string
 		err    error
@@ -65,6 +67,8 @@ func TestErrorsForPeopleAndScripts(t *testing.T) {
 		"json":                     {FormatJSON, api.Errorf(api.CodeValidationName, "bad"), `{"error":{"code":"CS_VALIDATION_NAME","message":"bad"}}` + "\n"},
 		"the function's":           {FormatText, failed, "error: Exception: no\n  Error: no\n  at f.js:1:2\n"},
 		"a message once":           {FormatText, thrown, "error: Exception: MyErr: no\n  at f.js:1:2\n  Caused by: odd\n"},
+		"an unhandled rejection":   {FormatText, unhandled, "error: Exception: Unhandled promise rejection: MyErr: no\n  at f.js:1:2\n"},
+		"a cause with its message": {FormatText, sameCause, "error: Exception: no\n  MyErr: maybe\n  Caused by: Error: no\n"},
 		"no frames":                {FormatText, noFrames, "error: Exception: refused\n"},
 		"a cause":                  {FormatText, api.Wrap(api.CodeStoreUnavailable, errors.New("refused"), "no store"), "error: CS_STORE_UNAVAILABLE: no store: refused\n"},
 		"a remark around":          {FormatText, fmt.Errorf("--ref: %w", api.Errorf(api.CodeValidationName, "bad")), "error: CS_VALIDATION_NAME: --ref: bad\n"},
