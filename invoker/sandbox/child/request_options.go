@@ -76,8 +76,8 @@ func (o *requestOptions) check(r *realm, method string) {
 	}
 }
 
-// referrerOf returns the referrer of an option: no-referrer as an empty text, else a URL. It
-// throws a TypeError for a text that is none.
+// referrerOf returns the referrer of an option: "", which means no referrer, "about:client", or a
+// URL in its normal form. It throws a TypeError for other texts.
 func (r *realm) referrerOf(text string) string {
 	if text == "" || text == "about:client" {
 		return text

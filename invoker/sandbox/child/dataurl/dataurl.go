@@ -10,7 +10,7 @@ import (
 
 // Parse returns the content and the media type of a URL in its normal form that begins with
 // "data:". It reports false if the URL has no comma, or a content that is not base64 where it
-// should be. A media type that is none is text/plain;charset=US-ASCII.
+// should be. A malformed media type becomes text/plain;charset=US-ASCII.
 func Parse(href string) (data []byte, mediaType string, ok bool) {
 	rest, _, _ := strings.Cut(strings.TrimPrefix(href, "data:"), "#")
 	given, encoded, ok := strings.Cut(rest, ",")
@@ -18,7 +18,7 @@ func Parse(href string) (data []byte, mediaType string, ok bool) {
 		return nil, "", false
 	}
 	data = unescape(encoded)
-	given = strings.Trim(given, httpSpace)
+	given = strings.Trim(given, asciiSpace)
 	if head, found := cutBase64(given); found {
 		given = head
 		data, ok = DecodeBase64(string(data))
@@ -36,7 +36,10 @@ func Parse(href string) (data []byte, mediaType string, ok bool) {
 	return data, mediaType, true
 }
 
-const httpSpace = " \t\r\n\f"
+const (
+	httpSpace  = " \t\r\n"
+	asciiSpace = httpSpace + "\f"
+)
 
 // cutBase64 returns the text before a semicolon, spaces and "base64" at the end.
 func cutBase64(given string) (head string, ok bool) {
@@ -67,7 +70,7 @@ func unescape(text string) []byte {
 // DecodeBase64 is the forgiving base64 decode (https://infra.spec.whatwg.org/#forgiving-base64-decode).
 func DecodeBase64(text string) ([]byte, bool) {
 	text = strings.Map(func(c rune) rune {
-		if strings.ContainsRune(httpSpace, c) {
+		if strings.ContainsRune(asciiSpace, c) {
 			return -1
 		}
 		return c
@@ -81,7 +84,7 @@ func DecodeBase64(text string) ([]byte, bool) {
 
 // MediaType parses and serializes a media type (https://mimesniff.spec.whatwg.org/#parsing-a-mime-type):
 // the type and the names of parameters in lower case, the first of parameters of one name. It reports
-// false if the text is none.
+// false for a malformed text.
 func MediaType(text string) (string, bool) {
 	essence, rest, more := strings.Cut(strings.Trim(text, httpSpace), ";")
 	kind, subtype, ok := strings.Cut(strings.TrimRight(essence, httpSpace), "/")

@@ -29,6 +29,8 @@ func TestParse(t *testing.T) {
 		{"data:;base64,W%20A", "X", plain, true},
 		{"data:application/wasm;  BASE64,AGFzbQ", "\x00asm", "application/wasm", true},
 		{"data:;base64;x=y,WA", "WA", "text/plain;x=y", true},
+		{"data:text/html;x=y\f,X", "X", "text/html;x=y", true},
+		{"data:text/html\f;x=y,X", "X", plain, true},
 		{"data:base64,WA", "WA", plain, true},
 		{"data:;base64,W", "", "", false},
 		{"data:;base64,WA=", "", "", false},
