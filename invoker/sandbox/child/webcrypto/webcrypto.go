@@ -7,8 +7,10 @@ package webcrypto
 import (
 	"crypto"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	_ "crypto/sha1" // the hashes of hashOf
 	_ "crypto/sha256"
@@ -114,7 +116,7 @@ func names() []string {
 }
 
 // Members returns the name of an algorithm as the specification writes it, whatever its case,
-// and the members of its parameters for an operation. Error: NotSupportedError where the
+// and the members of its parameters for an operation, which must not be changed. Error: NotSupportedError where the
 // algorithm is unknown or does not support the operation.
 func Members(op, name string) (canonical string, members []Member, err error) {
 	for _, n := range names() {
@@ -125,31 +127,36 @@ func Members(op, name string) (canonical string, members []Member, err error) {
 	if canonical == "" {
 		return "", nil, notSupported("the algorithm %q is not supported", name)
 	}
-	text, ok := membersOf(op, canonical)
+	members, ok := parameters()[form{op, canonical}]
 	if !ok {
 		return "", nil, notSupported("the algorithm %s does not support the operation %s", canonical, op)
-	}
-	for _, member := range strings.Fields(text) {
-		bare, optional := strings.CutSuffix(member, "?")
-		members = append(members, Member{bare, optional})
 	}
 	return canonical, members, nil
 }
 
-// membersOf returns the members of an algorithm's parameters; optional ones end with ?.
-func membersOf(op, name string) (members string, ok bool) {
-	switch op {
-	case OpWrap:
-		if name == "AES-KW" {
-			return "", true
+// form is an operation with an algorithm.
+type form struct{ op, name string }
+
+// parameters returns the members of the parameters of each form. The table is made once, when a
+// script first asks: to make it takes as long as the hash of 8 KiB.
+var parameters = sync.OnceValue(func() map[form][]Member {
+	members := map[form][]Member{}
+	for op, algorithms := range parameterTexts() {
+		for name, text := range algorithms {
+			var list []Member
+			for member := range strings.FieldsSeq(text) {
+				bare, optional := strings.CutSuffix(member, "?")
+				list = append(list, Member{bare, optional})
+			}
+			members[form{op, name}] = list
 		}
-		return membersOf(OpEncrypt, name)
-	case OpUnwrap:
-		if name == "AES-KW" {
-			return "", true
-		}
-		return membersOf(OpDecrypt, name)
 	}
+	return members
+})
+
+// parameterTexts returns the members of the parameters by operation and algorithm; optional ones
+// end with ?.
+func parameterTexts() map[string]map[string]string {
 	forms := map[string]map[string]string{
 		OpDigest: {"SHA-1": "", "SHA-256": "", "SHA-384": "", "SHA-512": ""},
 		OpGenerate: {
@@ -174,8 +181,9 @@ func membersOf(op, name string) (members string, ok bool) {
 		},
 	}
 	forms[OpVerify], forms[OpDecrypt] = forms[OpSign], forms[OpEncrypt]
-	members, ok = forms[op][name]
-	return members, ok
+	forms[OpWrap], forms[OpUnwrap] = maps.Clone(forms[OpEncrypt]), maps.Clone(forms[OpDecrypt])
+	forms[OpWrap]["AES-KW"], forms[OpUnwrap]["AES-KW"] = "", ""
+	return forms
 }
 
 // hashOf returns a hash by its name. Parameters have names that Members knows.
