@@ -108,8 +108,8 @@ func (d kindOf) describe(f api.FieldError) string {
 // maxFaults is the number of failures after which leaves stops.
 const maxFaults = 100
 
-// leaves returns the innermost failures below e, a failure of schema s, each with the path of its field: an outer
-// one, such as "allOf failed", says nothing that its causes do not.
+// leaves returns the innermost failures below e, a failure of schema s, each with the path of its
+// field: an outer one, such as "allOf failed", says nothing that its causes do not.
 func leaves(s *jsonschema.Schema, e *jsonschema.ValidationError, prefix string, p *message.Printer, fields []api.FieldError) []api.FieldError {
 	names, badName := e.ErrorKind.(*kind.PropertyNames)
 	if len(e.Causes) > 0 && !badName {

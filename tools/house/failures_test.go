@@ -131,7 +131,7 @@ var (
 	errorNames = regexp.MustCompile(`^err\d?$|Err$`)
 )
 
-// fault returns what is wrong with a failure, "" if nothing is.
+// fault returns the fault of a failure, "" for none.
 func (f *failure) fault() string {
 	text, values := f.text()
 	text = strings.ReplaceAll(text, "%%", "")

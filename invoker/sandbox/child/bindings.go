@@ -172,7 +172,7 @@ type cursor struct {
 	offset       int // in the text of the source
 }
 
-// from returns the text of a source from a place on, nil if it ends before.
+// from returns the text of a source from a place on, nil if the source or the line ends before.
 func (c *cursor) from(text []byte, at place) []byte {
 	if at.source != c.source || at.line < c.line || at.line == c.line && at.sourceColumn < c.units {
 		*c = cursor{source: at.source}
@@ -186,7 +186,7 @@ func (c *cursor) from(text []byte, at place) []byte {
 	}
 	for c.units < at.sourceColumn {
 		r, size := utf8.DecodeRune(text[c.offset:])
-		if size == 0 {
+		if size == 0 || r == '\n' { // a map that names a place beyond the line
 			return nil
 		}
 		c.units += utf16.RuneLen(r)

@@ -102,7 +102,7 @@ func (t *wasmTable) element(call goja.FunctionCall, i int) uint64 {
 	return t.engine.toWasm(call.Arguments[i], t.extern.kind.Value)
 }
 
-// at checks that an index is within the table.
+// at returns an index, which must be within the table: a RangeError.
 func (t *wasmTable) at(i uint32) uint64 {
 	if size := t.size(); i >= size {
 		panic(t.engine.realm.errorOf("RangeError", fmt.Sprintf("WebAssembly.Table: index %d is outside of a table of %d elements", i, size)))

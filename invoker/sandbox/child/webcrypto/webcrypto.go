@@ -116,8 +116,8 @@ func names() []string {
 }
 
 // Members returns the name of an algorithm as the specification writes it, whatever its case,
-// and the members of its parameters for an operation, which must not be changed. Error: NotSupportedError where the
-// algorithm is unknown or does not support the operation.
+// and the members of its parameters for an operation, which must not be changed. Error:
+// NotSupportedError where the algorithm is unknown or does not support the operation.
 func Members(op, name string) (canonical string, members []Member, err error) {
 	for _, n := range names() {
 		if strings.EqualFold(n, name) {

@@ -47,14 +47,11 @@ func (s *tailSelection) register(flags *pflag.FlagSet) {
 	flags.DurationVar(&s.since, "since", 0, "also activations that started within this time before now, such as 15m")
 }
 
-// levels are the levels of log lines, in order.
-var levels = []string{"debug", "info", "warn", "error"}
-
 // tail returns the tail of the activations that filter admits, with the flags applied.
 func (s *tailSelection) tail(app *command.App, t *command.Target, filter client.ActivationFilter) (*tail, error) {
 	l := &tail{
 		app: app, target: t, filter: filter, since: s.since, sampling: s.sampling, seen: map[string]int64{},
-		status: api.Status(s.status), level: slices.Index(levels, s.level),
+		status: api.Status(s.status), level: slices.Index(command.LogLevels, s.level),
 	}
 	terminal := []api.Status{api.StatusSuccess, api.StatusError, api.StatusTimeout, api.StatusCancelled}
 	if s.status != "" && !slices.Contains(terminal, l.status) {
@@ -85,7 +82,7 @@ type tail struct {
 	outcomes  bool     // print how each activation ended, and the names of functions
 	since     time.Duration
 	status    api.Status // of the activations to show, "" for all
-	level     int        // the lowest one to show, an index into levels
+	level     int        // the lowest one to show, an index into command.LogLevels
 	grep      *regexp.Regexp
 	sampling  float64
 	seen      map[string]int64 // start_ms of the activations printed or followed, within tailLookBack
@@ -280,7 +277,7 @@ func (l *tail) read(ctx context.Context, act api.Activation, take func(api.LogLi
 
 // admits reports whether the level and the pattern select a line.
 func (l *tail) admits(line api.LogLine) bool {
-	return slices.Index(levels, line.Level) >= l.level && l.grep.MatchString(command.MessageText(line))
+	return slices.Index(command.LogLevels, line.Level) >= l.level && l.grep.MatchString(command.MessageText(line))
 }
 
 // name returns the function of an activation, with its namespace if several are shown.
@@ -309,7 +306,7 @@ func (l *tail) printLine(act api.Activation, line api.LogLine) error {
 // a pattern hides the end too; a level alone does not hide that of a failed activation.
 func (l *tail) printEnd(act api.Activation, shown int, errorShown bool) error {
 	failed := act.Status == api.StatusError || act.Status == api.StatusTimeout
-	filtered := l.grep.String() != "" || l.level > slices.Index(levels, "info") && !failed
+	filtered := l.grep.String() != "" || l.level > slices.Index(command.LogLevels, "info") && !failed
 	if !l.outcomes || filtered && shown == 0 {
 		return nil
 	}

@@ -31,14 +31,15 @@ func (a *App) completeFlags(cmd *cobra.Command) {
 	}
 }
 
-var logLevels = []string{"debug", "info", "warn", "error"}
+// LogLevels are the levels of log lines, the lowest first.
+var LogLevels = []string{"debug", "info", "warn", "error"}
 
 // flagValues are the values of flags that have a few, whichever command they are of.
 var flagValues = map[string][]string{
 	"output":     {FormatText, FormatJSON},
 	"status":     {string(api.StatusSuccess), string(api.StatusError), string(api.StatusTimeout), string(api.StatusCancelled)},
-	"level":      logLevels,
-	"log-level":  logLevels,
+	"level":      LogLevels,
+	"log-level":  LogLevels,
 	"log-format": {"console", "json"},
 	"auth":       {"keys", "off"},
 	"role":       {api.RoleAdmin, api.RoleDeveloper, api.RoleOperator, api.RoleInvoker, api.RoleWorker, api.RoleViewer},

@@ -43,10 +43,10 @@ function hosts() {
   // several results
   const pair = (f) => make({ types: [[[], [I32, I64]]], imports: [["m", "f", [0, 0]]], funcs: [[0, 0x10, 0]], exports: [["f", 0, 1]] }, { m: { f } }).f;
   check("JS API §5.6 run a host function, step 9: any iterable", [() => [1, 2n], () => new Set([1, 2n]), function* () { yield 1; yield 2n; }, () => ({ [Symbol.iterator]: () => [1, 2n].values() })].map((f) => pair(f)().map(String)), Array(4).fill(["1", "2"]));
-  check("JS API §5.6 run a host function, steps 9.2 to 9.5: what is none, or another number", [undefined, null, 1, {}, [], [1], [1, 2n, 3], { [Symbol.iterator]: 1 }].map((v) => threw(pair(() => v))), Array(8).fill("TypeError"));
+  check("JS API §5.6 run a host function, steps 9.2 to 9.5: no iterable, or another number of values", [undefined, null, 1, {}, [], [1], [1, 2n, 3], { [Symbol.iterator]: 1 }].map((v) => threw(pair(() => v))), Array(8).fill("TypeError"));
   check("JS API §5.6 run a host function, step 9.6: converted in order", [threw(pair(() => [1, 2])), threw(pair(() => [1n, 2n])), threw(pair(() => ({ [Symbol.iterator]() { throw new RangeError(); } })))], ["TypeError", "TypeError", "RangeError"]);
   // exceptions
-  for (const v of [new RangeError("mine"), o, 1, "s", null, undefined]) { let got = "none"; try { through(I32, 1, () => { throw v; }); } catch (e) { got = e; } check("JS API §5.6 create a host function, step 3.9: what is thrown passes as it is, " + String(v), got === v, true); }
+  for (const v of [new RangeError("mine"), o, 1, "s", null, undefined]) { let got = "none"; try { through(I32, 1, () => { throw v; }); } catch (e) { got = e; } check("JS API §5.6 create a host function, step 3.9: thrown values pass unchanged, " + String(v), got === v, true); }
   const again = make({ types: [[[], [I32]]], imports: [["m", "f", [0, 0]]], funcs: [[0, 0x10, 0]], exports: [["f", 0, 1]] }, { m: { f: (() => { let n = 0; return () => { if (n++ === 0) throw new RangeError(); return n; }; })() } });
   check("JS API §5.6: an instance works behind an exception", [threw(() => again.f()), again.f()], ["RangeError", 2]);
   const module = new WebAssembly.Module(wasm({ types: [[[], []]], imports: [["m", "f", [0, 0]]], exports: [["f", 0, 0]] })), host = () => {};
