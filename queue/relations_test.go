@@ -168,6 +168,10 @@ func TestConfinedEnqueue(t *testing.T) {
 	each(t, func(t *testing.T, f *fixture) {
 		root, batch := f.add(t, job(`1`))[0].ID, f.batch(t)
 		dependents := f.store.JobKeys(f.tenant).Dependents(root)
+		foreign, err := f.CreateBatch(t.Context(), f.tenant, "others", nil)
+		if err != nil {
+			t.Fatalf("CreateBatch: %v", err)
+		}
 		tests := map[string]struct {
 			of   string // the namespace of the new job
 			j    api.NewJob
@@ -178,6 +182,7 @@ func TestConfinedEnqueue(t *testing.T) {
 			"own dependency":   {namespace, job(`2`, func(j *api.NewJob) { j.DependsOn = []string{root} }), ""},
 			"own batch":        {namespace, job(`2`, inBatch(batch.ID)), ""},
 			"unknown job":      {namespace, job(`2`, func(j *api.NewJob) { j.DependsOn = []string{root, api.NewJobID()} }), api.CodeJobNotFound},
+			"foreign batch":    {namespace, job(`2`, inBatch(foreign.ID), func(j *api.NewJob) { j.DependsOn = []string{root} }), api.CodeBatchNotFound},
 			"nothing referred": {"others", job(`2`), ""},
 		}
 		for name, tt := range tests {
