@@ -10,12 +10,13 @@
 -- ARGV[1] m
 -- ARGV[2] n
 -- ARGV[3] now in ms
--- ARGV[4…] sixteen for each job. Keys are named by their number in KEYS, 0 for none:
+-- ARGV[4…] seventeen for each job. Keys are named by their number in KEYS, 0 for none:
 --   id; the run as it was read; the new run; the set to leave; the set to enter; the score
 --   there; the rank of its priority if that set is a pending one, else -1; a field to
---   write ('' none); its value; the meta key; the errors key; an error's record or '' (its
---   text up to the first comma names the attempt); the unique key to release; the new
---   spec ('' unchanged); the spec key; '1' if what follows the job is to be done
+--   write ('' none); its value; a checkpoint ('' unchanged); the meta key; the errors key;
+--   an error's record or '' (its text up to the first comma names the attempt); the unique
+--   key to release; the new spec ('' unchanged); the spec key; '1' if what follows the job
+--   is to be done
 -- Reply: for each job 'ok' | 'after' (ok, and something follows) | 'gone' | its run, if
 --   that is neither the one read nor the new one
 -- include cursor.lua
@@ -30,9 +31,10 @@ local reply = {}
 local cursors
 local runs = redis.call('MGET', unpack(KEYS, first_run, first_run + n - 1))
 for i = 1, n do
-  local first = 4 + 16 * (i - 1)
+  local first = 4 + 17 * (i - 1)
   local id, read, new_run, leave, enter, score, rank = unpack(ARGV, first, first + 6)
-  local field, value, meta, errors, error_record, unique, new_spec, spec, follow = unpack(ARGV, first + 7, first + 15)
+  local field, value, checkpoint, meta, errors = unpack(ARGV, first + 7, first + 11)
+  local error_record, unique, new_spec, spec, follow = unpack(ARGV, first + 12, first + 16)
   local leave_key = KEYS[tonumber(leave)]
   local enter_key = KEYS[tonumber(enter)]
   local unique_key = KEYS[tonumber(unique)]
@@ -61,6 +63,9 @@ for i = 1, n do
     end
     if field ~= '' then
       redis.call('HSET', KEYS[tonumber(meta)], field, value)
+    end
+    if checkpoint ~= '' then
+      redis.call('HSET', KEYS[tonumber(meta)], 'checkpoint', checkpoint)
     end
     if new_spec ~= '' then
       redis.call('MSET', run_key, new_run, KEYS[tonumber(spec)], new_spec)

@@ -93,60 +93,8 @@ func (b *Broker) SealBatch(ctx context.Context, tenant, namespace, id string) (*
 	if _, err := b.GetBatch(ctx, tenant, namespace, id); err != nil {
 		return nil, err
 	}
-	if err := b.noteInBatch(ctx, tenant, id, "seal", nil, nil); err != nil {
+	if err := b.follower.SealBatch(ctx, tenant, id); err != nil {
 		return nil, err
 	}
 	return b.GetBatch(ctx, tenant, namespace, id)
-}
-
-// A batch is counted by sets, so that each step can be repeated:
-//
-//	CreateBatch           sealed 0
-//	enqueue j1, j2        sealed 0, jobs {j1 j2}
-//	j1 completes          sealed 0, jobs {j1 j2}, succeeded {j1}
-//	SealBatch             sealed 1                                   not complete
-//	j2 dies               sealed 1, failed {j2}                      complete: 2 = 1 + 1
-//	                      the callback's job is made, the batch expires after the retention
-//
-// A crash before the last line leaves the marker of j2 in its queue's after set, or, if the seal
-// completed the batch, a sealed batch that does not expire, which the sweeper finishes.
-
-// countInBatch counts the end of r in its batch, if it has one that still exists.
-func (b *Broker) countInBatch(ctx context.Context, tenant string, r *jobstore.Record) error {
-	if r.Spec.BatchID == "" {
-		return nil
-	}
-	var succeeded, failed []string
-	if r.Run.State == api.JobCompleted {
-		succeeded = []string{r.ID}
-	} else {
-		failed = []string{r.ID}
-	}
-	err := b.noteInBatch(ctx, tenant, r.Spec.BatchID, "", succeeded, failed)
-	if api.ErrorCode(err) == api.CodeBatchNotFound {
-		return nil
-	}
-	return err
-}
-
-// noteInBatch counts ended jobs, seals the batch if seal is "seal", and makes the callback
-// when the batch is complete. The callback precedes the expiry of the batch: a batch that
-// expires has its callback.
-func (b *Broker) noteInBatch(ctx context.Context, tenant, id, seal string, succeeded, failed []string) error {
-	done, err := b.jobs.CountBatch(ctx, tenant, id, seal, succeeded, failed)
-	if err != nil || !done {
-		return err
-	}
-	batch, err := b.jobs.ReadBatch(ctx, tenant, id)
-	if err != nil {
-		return err
-	}
-	if callback := batch.Callback; callback != nil {
-		spec := &api.JobSpec{Payload: callback.Payload, JobOptions: callback.JobOptions, CallbackOf: id}
-		spec.By = jobstore.AuthorOf(spec, callback.By)
-		if err := b.enqueueInternal(ctx, jobstore.Queue{Tenant: tenant, Namespace: batch.Namespace, Name: callback.Queue}, jobstore.CallbackID(tenant, id), spec); err != nil {
-			return err
-		}
-	}
-	return b.jobs.ExpireBatch(ctx, tenant, batch)
 }

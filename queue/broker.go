@@ -15,7 +15,7 @@
 //	Heartbeat        lease.go, job_heartbeat.lua
 //	Ack              settle.go, merged; job_complete.lua or job_ack.lua
 //	Fail             settle.go decides, move.go makes the move by job_move.lua
-//	end of the job   follow.go: chain, outcome.go, batch.go, dependents
+//	end of the job   internal/followup: chain, outcome, batch, dependents
 //	MaintainDue      internal/round: turns of tenants; due.go claims a due queue; maintain.go promotes,
 //	                 reclaims, expires, purges
 //	Cancel, Hold, …  control.go for one job, queues.go for whole queues, configure.go
@@ -56,6 +56,7 @@ import (
 	"github.com/codesous/sous/api/coalesce"
 	"github.com/codesous/sous/queue/internal/admission"
 	"github.com/codesous/sous/queue/internal/claim"
+	"github.com/codesous/sous/queue/internal/followup"
 	"github.com/codesous/sous/queue/internal/jobstore"
 	"github.com/codesous/sous/queue/internal/notify"
 	"github.com/codesous/sous/queue/internal/resultschema"
@@ -102,6 +103,7 @@ type Broker struct {
 	metrics     *brokerMetrics
 	enqueues    *coalesce.Coalescer[jobstore.Queue, []*jobstore.Entry]
 	acks        *coalesce.Coalescer[jobstore.Queue, []*jobstore.Completion]
+	follower    *followup.Follower
 	alarm       *duework.Alarm
 
 	life context.Context // the Broker's own lifetime, not a caller's
@@ -152,6 +154,9 @@ func New(ctx context.Context, store *storage.Store, cfg Config) (*Broker, error)
 	b.notifier = notify.New(b.life, &b.work, notify.Config{Store: store, Log: cfg.Logger, DueSoon: func() { b.alarm.Ring() }})
 	b.enqueues = coalesced(b.life, api.MaxEnqueueJobs, func(e *jobstore.Entry) int { return len(e.Text) }, b.flushEnqueues)
 	b.acks = coalesced(b.life, api.MaxSettleJobs, func(a *jobstore.Completion) int { return len(a.Result) }, b.flushAcks)
+	b.follower = followup.New(b.life, followup.Config{
+		Store: store, Jobs: b.jobs, Admission: b.admission, Log: cfg.Logger, Enqueue: b.enqueueInternal, Change: b.changeOnly,
+	})
 	return b, nil
 }
 
@@ -186,5 +191,6 @@ func (b *Broker) Close() {
 	b.end(api.Errorf(api.CodeShuttingDown, "the queue is closed"))
 	b.enqueues.Wait()
 	b.acks.Wait()
+	b.follower.Wait()
 	b.work.Wait()
 }

@@ -41,15 +41,23 @@ func (b *Broker) Cancel(ctx context.Context, tenant, id string) (*api.Job, error
 // new activation if it runs a function. What followed its first end stays: its chain, its batch
 // and its dependents have gone on. Errors: as of Cancel.
 func (b *Broker) Retry(ctx context.Context, tenant, id string) (*api.Job, error) {
-	return b.transition(ctx, tenant, id, func(r *jobstore.Record) (*jobstore.Move, error) {
+	if err := api.ValidateJobID(id); err != nil {
+		return nil, err
+	}
+	r, err := b.change(ctx, tenant, id, func(r *jobstore.Record) (*jobstore.Move, error) {
 		if r.Run.State != api.JobDead && r.Run.State != api.JobCancelled {
 			return nil, stateConflict(r, "retried")
 		}
-		if err := b.followOutcome(ctx, tenant, r); err != nil { // the outcome of the end that Retry undoes
+		if err := b.follower.SendOutcome(ctx, tenant, r); err != nil { // the outcome of the end that Retry undoes
 			return nil, err
 		}
 		return b.revive(r)
 	})
+	if err != nil {
+		return nil, err
+	}
+	b.recordRetry(ctx, tenant, id, r.Spec)
+	return b.show(ctx, tenant, r)
 }
 
 // revive returns the move that makes an ended job pending for one more attempt. The job does
@@ -92,18 +100,8 @@ func (b *Broker) Approve(ctx context.Context, tenant, id string) (*api.Job, erro
 		if r.Run.State != api.JobHeld {
 			return nil, stateConflict(r, "approved")
 		}
-		return &jobstore.Move{Record: r, To: b.ready(r)}, nil
+		return &jobstore.Move{Record: r, To: r.Ready(b.store.NowMS())}, nil
 	})
-}
-
-// ready returns the run that r gets when nothing but its scheduled time keeps it from running:
-// scheduled until then, or pending.
-func (b *Broker) ready(r *jobstore.Record) jobstore.Run {
-	now := b.store.NowMS()
-	if r.Spec.RunAtMS > now {
-		return r.Run.To(api.JobScheduled, r.Spec.RunAtMS)
-	}
-	return r.Run.To(api.JobPending, now)
 }
 
 // Reject ends a held job as dead and returns it. Errors: as of Cancel.
@@ -209,7 +207,7 @@ func (b *Broker) Delete(ctx context.Context, tenant, id string) error {
 			}
 			continue
 		}
-		if err := b.followMarker(ctx, r.Queue(tenant), r.ID); err != nil {
+		if err := b.follower.Marked(ctx, r.Queue(tenant), r.ID); err != nil {
 			return err
 		}
 		deleted, err := b.jobs.Purge(ctx, r.Queue(tenant), r.Run.State, []*jobstore.Record{r})

@@ -102,22 +102,30 @@ func (b *Broker) retried(r *jobstore.Record) (*api.JobSpec, bool) {
 	return &spec, true
 }
 
-// recordRetries writes the records of the activations that retried jobs will run, so that
-// they can be read before they run. A worker that is faster writes its own. A failure is logged:
-// the jobs have been moved, and the caller must not repeat the retry.
-func (b *Broker) recordRetries(ctx context.Context, tenant string, moves []*jobstore.Move) {
+// recordRetries is recordRetry for those of moves that were made.
+func (b *Broker) recordRetries(ctx context.Context, tenant string, moves []*jobstore.Move) error {
 	for _, m := range moves {
-		if m.Outcome != jobstore.Moved || m.Spec == "" {
+		if m.Outcome != jobstore.Moved {
 			continue
 		}
-		spec, err := jobstore.DecodeSpec(m.Spec)
-		if err == nil {
-			if a := activations.Queued(tenant, m.Record.ID, spec); a != nil {
-				_, _, err = b.activations.Start(ctx, a)
-			}
-		}
+		r, err := m.After()
 		if err != nil {
-			b.log.Warn("the record of a retried activation was not written; the worker writes it when the activation runs", zap.String("tenant", tenant), zap.String("job_id", m.Record.ID), zap.Error(err))
+			return err
 		}
+		b.recordRetry(ctx, tenant, r.ID, r.Spec)
+	}
+	return nil
+}
+
+// recordRetry writes the record of the activation that a retried job will run, so that it can be
+// read before it runs. A worker that is faster writes its own. A failure is logged: the job has
+// been moved, and the caller must not repeat the retry.
+func (b *Broker) recordRetry(ctx context.Context, tenant, jobID string, spec *api.JobSpec) {
+	a := activations.Queued(tenant, jobID, spec)
+	if a == nil {
+		return
+	}
+	if _, _, err := b.activations.Start(ctx, a); err != nil {
+		b.log.Warn("the record of a retried activation was not written; the worker writes it when the activation runs", zap.String("tenant", tenant), zap.String("job_id", jobID), zap.Error(err))
 	}
 }

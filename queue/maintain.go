@@ -216,13 +216,13 @@ func (b *Broker) expireClaimed(ctx context.Context, tenant, id string) error {
 // followMarked handles the consequences of jobs' ends that the process that ended them did
 // not handle.
 func (b *Broker) followMarked(ctx context.Context, q jobstore.Queue, _ int64, c *Counts) error {
-	ids, err := b.pendingMarkers(ctx, q, workPage)
+	ids, err := b.follower.Markers(ctx, q, workPage)
 	if err != nil {
 		return err
 	}
 	var errs []error
 	for _, id := range ids {
-		if err := b.followOne(ctx, q, id); err != nil {
+		if err := b.follower.One(ctx, q, id); err != nil {
 			errs = append(errs, err)
 			continue
 		}

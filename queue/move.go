@@ -8,15 +8,24 @@ import (
 )
 
 // moveAll makes moves of jobs of q, each if the job is still as it was read, and sets their
-// outcomes. It then handles the consequences of the moves and notifies waiting fetches. A failure
-// to handle consequences is logged, not returned: maintenance tries again.
+// outcomes. It notifies waiting fetches and handles the consequences of the moves.
 func (b *Broker) moveAll(ctx context.Context, q jobstore.Queue, moves []*jobstore.Move) error {
-	if len(moves) == 0 {
-		return nil
-	}
-	follow, err := b.jobs.Apply(ctx, q, moves)
+	ended, err := b.apply(ctx, q, moves)
 	if err != nil {
 		return err
+	}
+	b.follower.Follow(ctx, q, ended)
+	return nil
+}
+
+// apply is moveAll without the consequences: ended are the jobs whose ends have some.
+func (b *Broker) apply(ctx context.Context, q jobstore.Queue, moves []*jobstore.Move) (ended []string, err error) {
+	if len(moves) == 0 {
+		return nil, nil
+	}
+	ended, err = b.jobs.Apply(ctx, q, moves)
+	if err != nil {
+		return nil, err
 	}
 	wake := false
 	for _, m := range moves {
@@ -25,54 +34,52 @@ func (b *Broker) moveAll(ctx context.Context, q jobstore.Queue, moves []*jobstor
 			wake = wake || m.To.State == api.JobPending
 		}
 	}
-	b.recordRetries(ctx, q.Tenant, moves)
 	if wake {
 		b.notifier.Wake(q)
 	}
-	b.followUp(ctx, q, follow)
-	return nil
+	return ended, nil
 }
 
 // changeTries is how often a change is tried if the record keeps changing concurrently. Each
 // conflict means that another change succeeded, so that few calls need a second try.
 const changeTries = 20
 
-// change makes the move that decide returns for a job. If the job changes concurrently it
-// calls decide again with the new record. decide returns nil if there is nothing to change.
-// change returns the job after it. Errors: CodeJobNotFound, decide's, CodeStoreConflict,
-// CodeStoreUnavailable.
+// change makes the move that decide returns for a job, and handles its consequences. If the job
+// changes concurrently it calls decide again with the new record. decide returns nil if there is
+// nothing to change. change returns the job after it. Errors: CodeJobNotFound, decide's,
+// CodeStoreConflict, CodeStoreUnavailable.
 func (b *Broker) change(ctx context.Context, tenant, id string, decide func(r *jobstore.Record) (*jobstore.Move, error)) (*jobstore.Record, error) {
+	r, ended, err := b.changeOnly(ctx, tenant, id, decide)
+	if ended {
+		b.follower.Follow(ctx, r.Queue(tenant), []string{id})
+	}
+	return r, err
+}
+
+// changeOnly is change without the consequences: ended reports whether the job's end has some.
+func (b *Broker) changeOnly(ctx context.Context, tenant, id string, decide func(r *jobstore.Record) (*jobstore.Move, error)) (r *jobstore.Record, ended bool, err error) {
 	for range changeTries {
 		r, err := b.jobs.Find(ctx, tenant, id)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		m, err := decide(r)
 		if err != nil || m == nil {
-			return r, err
+			return r, false, err
 		}
-		if err := b.moveAll(ctx, r.Queue(tenant), []*jobstore.Move{m}); err != nil {
-			return nil, err
+		follow, err := b.apply(ctx, r.Queue(tenant), []*jobstore.Move{m})
+		if err != nil {
+			return nil, false, err
 		}
 		switch m.Outcome {
 		case jobstore.Moved:
-			after := *r
-			after.Run, after.Stored = m.To, m.To.String()
-			if m.Field != "" {
-				after.Details[m.Field] = m.Value
-			}
-			if m.Spec != "" {
-				after.Spec, err = jobstore.DecodeSpec(m.Spec)
-				if err != nil {
-					return nil, err
-				}
-			}
-			return &after, nil
+			r, err = m.After()
+			return r, len(follow) > 0, err
 		case jobstore.Missing:
-			return nil, jobstore.NotFound(id)
+			return nil, false, jobstore.NotFound(id)
 		}
 	}
-	return nil, api.Errorf(api.CodeStoreConflict, "job %s keeps changing: try again", id)
+	return nil, false, api.Errorf(api.CodeStoreConflict, "job %s keeps changing: try again", id)
 }
 
 // stateConflict returns the error with CodeJobState for an operation that the state of r does

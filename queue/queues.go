@@ -236,7 +236,7 @@ func (b *Broker) Redrive(ctx context.Context, f Redrive) (int, error) {
 					f.Reason != "" && r.Details[jobstore.FieldDeadReason] != f.Reason {
 					continue
 				}
-				if err := b.followOutcome(ctx, q.Tenant, r); err != nil {
+				if err := b.follower.SendOutcome(ctx, q.Tenant, r); err != nil {
 					return revived, err
 				}
 				m, err := b.revive(r)
@@ -246,6 +246,9 @@ func (b *Broker) Redrive(ctx context.Context, f Redrive) (int, error) {
 				moves = append(moves, m)
 			}
 			if err := b.moveAll(ctx, q, moves); err != nil {
+				return revived, err
+			}
+			if err := b.recordRetries(ctx, q.Tenant, moves); err != nil {
 				return revived, err
 			}
 			revived += jobstore.CountMoved(moves)

@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	"encoding/json"
 	"strconv"
 	"time"
 
@@ -125,14 +124,7 @@ func (b *Broker) putBack(ctx context.Context, tenant string, a *api.JobAck, most
 		if !holds {
 			return nil, lostUnless(done, r)
 		}
-		if len(a.Checkpoint) > 0 {
-			var err error
-			r, err = b.keepCheckpoint(ctx, tenant, r, a.LeaseEpoch, a.Checkpoint)
-			if err != nil {
-				return nil, err
-			}
-		}
-		m := &jobstore.Move{Record: r, To: r.Run.Settle(kind).To(api.JobPending, b.store.NowMS())}
+		m := &jobstore.Move{Record: r, To: r.Run.Settle(kind).To(api.JobPending, b.store.NowMS()), Checkpoint: string(a.Checkpoint)}
 		m.To.Attempt = 0 // attempts count failures in a row
 		if a.Hold != "" {
 			m.To.State = api.JobHeld
@@ -172,24 +164,6 @@ func lostUnless(done bool, r *jobstore.Record) error {
 	return leaseLost{r.Run}
 }
 
-// keepCheckpoint stores a checkpoint if epoch holds the job, and returns the job after it. It
-// does so by a heartbeat, which also extends the lease. The move that follows compares the
-// run, so that a checkpoint is never combined with the settlement of another lease.
-func (b *Broker) keepCheckpoint(ctx context.Context, tenant string, r *jobstore.Record, epoch int64, checkpoint json.RawMessage) (*jobstore.Record, error) {
-	beat := api.JobHeartbeat{ID: r.ID, LeaseEpoch: epoch, Checkpoint: checkpoint}
-	if _, err := b.beat(ctx, r.Queue(tenant), []*api.JobHeartbeat{&beat}); err != nil {
-		return nil, err
-	}
-	fresh, err := b.jobs.Find(ctx, tenant, r.ID)
-	if err != nil {
-		return nil, err
-	}
-	if holds, _ := fresh.Holds(epoch, ""); !holds {
-		return nil, leaseLost{fresh.Run} // it expired and was reclaimed
-	}
-	return fresh, nil
-}
-
 // flushAcks completes the jobs of concurrent calls and stores an error in each item. It tries
 // the short script first, which completes most jobs; the rest need the general one.
 func (b *Broker) flushAcks(ctx context.Context, q jobstore.Queue, items []*jobstore.Completion) {
@@ -215,7 +189,7 @@ func (b *Broker) complete(ctx context.Context, q jobstore.Queue, items []*jobsto
 		return err
 	}
 	b.metrics.completed(completed)
-	b.followUp(ctx, q, follow)
+	b.follower.Follow(ctx, q, follow)
 	return nil
 }
 

@@ -285,13 +285,3 @@ func (b *Broker) Standing(ctx context.Context, tenant string, ids []string) ([]a
 	}
 	return out, nil
 }
-
-// unmark removes a job that has ended from the jobs in flight of its schedule.
-func (b *Broker) unmark(ctx context.Context, tenant string, r *jobstore.Record) error {
-	s := r.Spec.Schedule
-	if s == nil || !s.Marked {
-		return nil
-	}
-	_, err := b.schedules.Unmark(ctx, storage.SchedulePath{Tenant: tenant, Namespace: r.Spec.Namespace, Name: s.Schedule}, r.ID)
-	return err
-}

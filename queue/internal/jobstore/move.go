@@ -19,6 +19,9 @@ type Move struct {
 	To      Run
 	Field   string // a detail that is written with the run, "" for none
 	Value   string // of Field
+	// Checkpoint replaces the stored one, "" leaves it. It is written with the run, so that it is
+	// never combined with the settlement of another lease.
+	Checkpoint string
 	Failure string // an error that is recorded, see FailureRecord; "" for none
 	release bool   // releases the unique key
 	follow  bool   // marks the consequences of the job's end as to be handled
@@ -40,6 +43,24 @@ const (
 func (m Move) End() Move {
 	m.release, m.follow = m.Record.Spec.UniqueKey != "", true
 	return m
+}
+
+// After returns the job as it is after m was made.
+func (m *Move) After() (*Record, error) {
+	after := *m.Record
+	after.Run, after.Stored = m.To, m.To.String()
+	if m.Field != "" {
+		after.Details[m.Field] = m.Value
+	}
+	if m.Checkpoint != "" {
+		after.Details[FieldCheckpoint] = m.Checkpoint
+	}
+	if m.Spec == "" {
+		return &after, nil
+	}
+	var err error
+	after.Spec, err = DecodeSpec(m.Spec)
+	return &after, err
 }
 
 // Apply makes moves of jobs of q, each if the job's run is still the one that was read, and
@@ -90,10 +111,10 @@ func (s *Store) moveArguments(q Queue, moves []*Move) (keys []string, args []any
 	for _, m := range moves {
 		keys = append(keys, tenant.Run(m.Record.ID))
 	}
-	args = append(make([]any, 0, 3+16*len(moves)), sets, len(moves), s.store.NowMS())
+	args = append(make([]any, 0, 3+17*len(moves)), sets, len(moves), s.store.NowMS())
 	for _, m := range moves {
 		meta, failures, unique, spec, rank, at := 0, 0, 0, 0, -1, ScoreText(m.To.At)
-		if m.Field != "" {
+		if m.Field != "" || m.Checkpoint != "" {
 			keys = append(keys, tenant.Meta(m.Record.ID))
 			meta = len(keys)
 		}
@@ -118,7 +139,7 @@ func (s *Store) moveArguments(q Queue, moves []*Move) (keys []string, args []any
 		}
 		args = append(args, m.Record.ID, m.Record.Stored, m.To.String(),
 			positions[s.SetOf(q, m.Record.Run.State, m.Record.Spec.Score)], positions[s.SetOf(q, m.To.State, m.Record.Spec.Score)],
-			at, rank, m.Field, m.Value, meta, failures, m.Failure, unique, m.Spec, spec, follow)
+			at, rank, m.Field, m.Value, m.Checkpoint, meta, failures, m.Failure, unique, m.Spec, spec, follow)
 	}
 	return keys, args
 }

@@ -42,6 +42,15 @@ func (r *Record) Queue(tenant string) Queue {
 	return Queue{tenant, r.Spec.Namespace, r.Spec.Queue}
 }
 
+// Ready returns the run that r gets when nothing but its scheduled time keeps it from running:
+// scheduled until then, or pending. now is a Unix time in milliseconds.
+func (r *Record) Ready(now int64) Run {
+	if r.Spec.RunAtMS > now {
+		return r.Run.To(api.JobScheduled, r.Spec.RunAtMS)
+	}
+	return r.Run.To(api.JobPending, now)
+}
+
 // DetailFields are the details that a complete view of a job needs.
 var DetailFields = []string{fieldProgress, FieldCheckpoint, fieldResult, FieldHoldReason, FieldDeadReason}
 

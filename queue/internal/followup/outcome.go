@@ -1,4 +1,4 @@
-package queue
+package followup
 
 import (
 	"context"
@@ -13,39 +13,39 @@ import (
 	"github.com/codesous/sous/storage/activations"
 )
 
-// followOutcome ends the activation that r ran, unless its worker did, and sends the outcome
+// SendOutcome ends the activation that r ran, unless its worker did, and sends the outcome
 // to the destination that its version names.
-func (b *Broker) followOutcome(ctx context.Context, tenant string, r *jobstore.Record) error {
+func (f *Follower) SendOutcome(ctx context.Context, tenant string, r *jobstore.Record) error {
 	id := r.Spec.ActivationID(r.ID)
 	if id == "" {
 		return nil
 	}
-	_, a, err := b.endActivation(ctx, tenant, id, r)
+	_, a, err := f.EndActivation(ctx, tenant, id, r)
 	if err != nil || r.Spec.Activation == nil {
 		return err
 	}
 	switch r.Run.State {
 	case api.JobCompleted:
-		return b.sendOutcome(ctx, tenant, r, a, r.Spec.Activation.OnSuccess)
+		return f.sendOutcome(ctx, tenant, r, a, r.Spec.Activation.OnSuccess)
 	case api.JobDead:
-		return b.sendOutcome(ctx, tenant, r, a, r.Spec.Activation.OnFailure)
+		return f.sendOutcome(ctx, tenant, r, a, r.Spec.Activation.OnFailure)
 	}
 	return nil // the client that cancelled it needs no outcome
 }
 
-// endActivation ends an activation as its job r ended, unless it has ended, and returns it.
+// EndActivation ends an activation as its job r ended, unless it has ended, and returns it.
 // ended reports whether this call ended it. A worker ends the activation before it acks the
 // job, so this call finds work only if the job ended without one, or if the worker died in
 // between. A missing record is stored as ended: a queued one would be an answer to a repeated call.
-func (b *Broker) endActivation(ctx context.Context, tenant, id string, r *jobstore.Record) (ended bool, a *activations.Record, err error) {
+func (f *Follower) EndActivation(ctx context.Context, tenant, id string, r *jobstore.Record) (ended bool, a *activations.Record, err error) {
 	end := func() (bool, *activations.Record, error) {
-		return b.activations.End(ctx, tenant, id, func(a *activations.Record) { outcome.End(a, r, b.store.NowMS()) })
+		return f.activations.End(ctx, tenant, id, func(a *activations.Record) { outcome.End(a, r, f.Store.NowMS()) })
 	}
 	ended, a, err = end()
 	if api.ErrorCode(err) == api.CodeActivationNotFound { // the write of its record was interrupted, or the record has expired
 		a = activations.Queued(tenant, r.ID, r.Spec)
-		outcome.End(a, r, b.store.NowMS())
-		ended, a, err = b.activations.RecordEnded(ctx, a, nil)
+		outcome.End(a, r, f.Store.NowMS())
+		ended, a, err = f.activations.RecordEnded(ctx, a, nil)
 		if err == nil && !ended { // another caller has stored one meanwhile
 			ended, a, err = end()
 		}
@@ -54,8 +54,8 @@ func (b *Broker) endActivation(ctx context.Context, tenant, id string, r *jobsto
 		return ended, a, err
 	}
 	// A worker that still runs it stops, at the latest after its next heartbeat.
-	if err := b.store.PublishChange(ctx, storage.Change{Kind: storage.ChangeCancel, Tenant: tenant, ActivationID: id}); err != nil {
-		b.log.Debug("the notice that an activation has ended was not published; its worker stops after its next heartbeat", zap.String("activation_id", id), zap.Error(err))
+	if err := f.Store.PublishChange(ctx, storage.Change{Kind: storage.ChangeCancel, Tenant: tenant, ActivationID: id}); err != nil {
+		f.Log.Debug("the notice that an activation has ended was not published; its worker stops after its next heartbeat", zap.String("activation_id", id), zap.Error(err))
 	}
 	return ended, a, nil
 }
@@ -65,7 +65,7 @@ func (b *Broker) endActivation(ctx context.Context, tenant, id string, r *jobsto
 // job that ends again sends another outcome. Destinations that are functions count hops: after
 // api.MaxDestinationHops the outcome is dropped, so that two functions that name each other do
 // not run for ever.
-func (b *Broker) sendOutcome(ctx context.Context, tenant string, r *jobstore.Record, a *activations.Record, to *api.Destination) error {
+func (f *Follower) sendOutcome(ctx context.Context, tenant string, r *jobstore.Record, a *activations.Record, to *api.Destination) error {
 	if to == nil {
 		return nil
 	}
@@ -79,7 +79,7 @@ func (b *Broker) sendOutcome(ctx context.Context, tenant string, r *jobstore.Rec
 	if to.Function != "" {
 		from := r.Spec.Activation
 		if from.Hops >= api.MaxDestinationHops {
-			b.log.Warn("an outcome was dropped: functions that are destinations of each other reached the limit of hops", zap.String("tenant", tenant),
+			f.Log.Warn("an outcome was dropped: functions that are destinations of each other reached the limit of hops", zap.String("tenant", tenant),
 				zap.String("namespace", a.Namespace), zap.String("function", a.Function), zap.String("activation_id", a.ActivationID))
 			return nil
 		}
@@ -102,6 +102,6 @@ func (b *Broker) sendOutcome(ctx context.Context, tenant string, r *jobstore.Rec
 	}
 	// An outcome has the payload once more, and the result. It counts while there is room; then no
 	// other asynchronous invocation is accepted, and none ends with an outcome.
-	_ = b.admission.Bytes(ctx, tenant, len(payload))
-	return b.enqueueInternal(ctx, q, api.DerivedJobID("outcome", tenant, a.ActivationID, strconv.FormatInt(r.Run.Epoch, 10)), spec)
+	_ = f.Admission.Bytes(ctx, tenant, len(payload))
+	return f.Enqueue(ctx, q, api.DerivedJobID("outcome", tenant, a.ActivationID, strconv.FormatInt(r.Run.Epoch, 10)), spec)
 }
