@@ -3,6 +3,7 @@ package queue_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -25,23 +26,51 @@ func BenchmarkLifecycle(b *testing.B) {
 				b.Fatalf("New: %v", err)
 			}
 			b.Cleanup(broker.Close)
-			lifecycle(b, broker, size)
+			lifecycle(b, broker, size, func(string) api.NewJob { return api.NewJob{Payload: benchPayload} })
 		})
 	}
 }
 
-func lifecycle(b *testing.B, broker *queue.Broker, size int) {
+// BenchmarkFollowUps is BenchmarkLifecycle for jobs whose ends have consequences, in calls of 64.
+func BenchmarkFollowUps(b *testing.B) {
+	for _, with := range []string{"chain", "batch"} {
+		b.Run(with, func(b *testing.B) {
+			server := storagetest.Redis(b)
+			store := storagetest.Open(b, storage.Config{URL: server.URL, ScriptPrelude: "--\n"})
+			broker, err := queue.New(b.Context(), store, queue.Config{})
+			if err != nil {
+				b.Fatalf("New: %v", err)
+			}
+			b.Cleanup(broker.Close)
+			lifecycle(b, broker, 64, func(tenant string) api.NewJob {
+				job := api.NewJob{Payload: benchPayload}
+				if with == "chain" {
+					job.Chain = &api.Chain{Steps: []api.ChainStep{{Queue: "next", NewJob: api.NewJob{Payload: benchPayload}}}}
+					return job
+				}
+				batch, err := broker.CreateBatch(b.Context(), tenant, namespace, nil)
+				if err != nil {
+					b.Fatalf("CreateBatch: %v", err)
+				}
+				job.BatchID = batch.ID
+				return job
+			})
+		})
+	}
+}
+
+var benchPayload = json.RawMessage(`{"to":"somebody@example.com","subject":"hello","body":"` + fmt.Sprintf("%050d", 7) + `"}`)
+
+// lifecycle measures jobs from enqueue to ack, in calls of the given size. job returns the job of
+// all calls of one producer.
+func lifecycle(b *testing.B, broker *queue.Broker, size int, job func(tenant string) api.NewJob) {
 	tenant := storagetest.Tenant(b)
-	payload := json.RawMessage(`{"to":"somebody@example.com","subject":"hello","body":"` + fmt.Sprintf("%050d", 7) + `"}`)
 	var made, done atomic.Int64
 	var work sync.WaitGroup
 	begin := time.Now()
 	for range 16 {
 		work.Go(func() {
-			jobs := make([]api.NewJob, size)
-			for i := range jobs {
-				jobs[i].Payload = payload
-			}
+			jobs := slices.Repeat([]api.NewJob{job(tenant)}, size)
 			for made.Add(int64(size)) <= int64(b.N)+int64(size) {
 				if _, err := broker.Enqueue(b.Context(), queue.Enqueue{Tenant: tenant, Namespace: namespace, Queue: emails, Jobs: jobs}); err != nil {
 					b.Errorf("Enqueue: %v", err)

@@ -41,7 +41,7 @@ import (
 )
 
 const (
-	// flushTimeout bounds one flush. What is left then is left to maintenance.
+	// flushTimeout bounds one flush. Maintenance does the rest.
 	flushTimeout = 15 * time.Second
 	// flushJobs is the maximum number of jobs in one flush, unless one call has more.
 	flushJobs = 256

@@ -1,0 +1,129 @@
+package queue_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/storagetest"
+)
+
+// named counts the commands by their names.
+type named struct {
+	mu   sync.Mutex
+	seen map[string]int
+}
+
+func (n *named) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (n *named) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		n.count(cmd)
+		return next(ctx, cmd)
+	}
+}
+
+func (n *named) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		n.count(cmds...)
+		return next(ctx, cmds)
+	}
+}
+
+func (n *named) count(cmds ...redis.Cmder) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, cmd := range cmds {
+		n.seen[cmd.Name()]++
+	}
+}
+
+// The ends of 64 jobs of a batch are counted by one script, and their markers removed at once.
+func TestFollowUpsOfABatchAreOneCount(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, storage.Config{URL: storagetest.Redis(t).URL})
+	batch, err := f.CreateBatch(t.Context(), f.tenant, namespace, nil)
+	if err != nil {
+		t.Fatalf("CreateBatch: %v", err)
+	}
+	jobs := make([]api.NewJob, 64)
+	for i := range jobs {
+		jobs[i] = job(`1`, func(j *api.NewJob) { j.BatchID = batch.ID })
+	}
+	f.add(t, jobs...)
+	acks := make([]api.JobAck, len(jobs))
+	for i, j := range f.fetch(t, len(jobs)) {
+		acks[i] = api.JobAck{ID: j.ID, LeaseEpoch: j.LeaseEpoch}
+	}
+	commands := &named{seen: map[string]int{}}
+	f.store.Client().AddHook(commands)
+	if _, err := f.Ack(t.Context(), f.tenant, acks); err != nil {
+		t.Fatalf("Ack: %v", err)
+	}
+	got := map[string]int{"evalsha": commands.seen["evalsha"], "zrem": commands.seen["zrem"]}
+	// The scripts are those of the short ack, which leaves all of them, of the ack and of the count.
+	if diff := cmp.Diff(map[string]int{"evalsha": 3, "zrem": 1}, got); diff != "" {
+		t.Errorf("commands of 64 acks of a batch (-want +got):\n%s", diff)
+	}
+	after, err := f.GetBatch(t.Context(), f.tenant, namespace, batch.ID)
+	if err != nil || after.Succeeded != 64 {
+		t.Errorf("GetBatch after the acks: got %+v and error %v, want 64 succeeded", after, err)
+	}
+}
+
+// A job whose record cannot be decoded keeps its marker, and stops the consequences of no other.
+func TestFollowUpsPassOverDamagedRecords(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, storage.Config{URL: storagetest.Redis(t).URL})
+	chained := func(j *api.NewJob) {
+		j.Chain = &api.Chain{Steps: []api.ChainStep{{Queue: "next", NewJob: job(`2`)}}}
+	}
+	added := f.add(t, job(`1`, chained), job(`1`, chained), job(`1`, chained))
+	acks := make([]api.JobAck, len(added))
+	for i, j := range f.fetch(t, len(added)) {
+		acks[i] = api.JobAck{ID: j.ID, LeaseEpoch: j.LeaseEpoch}
+	}
+	keys := f.store.JobKeys(f.tenant)
+	damaged := added[1].ID
+	if err := f.store.Client().Set(t.Context(), keys.Spec(damaged), "{", 0).Err(); err != nil {
+		t.Fatalf("Set: %v", err)
+	}
+	if _, err := f.Ack(t.Context(), f.tenant, acks); err != nil {
+		t.Fatalf("Ack: %v", err)
+	}
+	for i, job := range added {
+		step := api.DerivedJobID("chain", f.tenant, job.ID, "step")
+		_, err := f.Get(t.Context(), f.tenant, step)
+		if want := job.ID == damaged; (api.ErrorCode(err) == api.CodeJobNotFound) != want || !want && err != nil {
+			t.Errorf("Get of the step after job %d: got error %v, want CodeJobNotFound: %t", i, err, want)
+		}
+	}
+	left, err := f.store.Client().ZRange(t.Context(), keys.Queue(namespace, emails).After(), 0, -1).Result()
+	if diff := cmp.Diff([]string{damaged}, left); err != nil || diff != "" {
+		t.Errorf("markers after the acks: error %v (-want +got):\n%s", err, diff)
+	}
+}
+
+// One end may end many more in turn: each of 300 jobs waits for the one before.
+func TestFollowUpsOfDependentsInARow(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, storage.Config{URL: storagetest.Redis(t).URL})
+	ids := []string{f.add(t, job(`1`))[0].ID}
+	for len(ids) < 300 {
+		before := ids[len(ids)-1]
+		ids = append(ids, f.add(t, job(`1`, func(j *api.NewJob) { j.DependsOn = []string{before} }))[0].ID)
+	}
+	if _, err := f.Cancel(t.Context(), f.tenant, ids[0]); err != nil {
+		t.Fatalf("Cancel: %v", err)
+	}
+	for i, id := range ids[1:] {
+		if got := f.get(t, id); got.State != api.JobDead || got.DeadReason != api.DeadDependency {
+			t.Fatalf("Get of dependent %d after Cancel: got %s (%q), want dead (%q)", i+1, got.State, got.DeadReason, api.DeadDependency)
+		}
+	}
+}
