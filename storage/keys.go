@@ -429,6 +429,9 @@ func (k JobKeys) Errors(id string) string { return "cs:job:" + k.tenant + ":" + 
 // Dependents is the set of the jobs that wait for a job.
 func (k JobKeys) Dependents(id string) string { return "cs:job:" + k.tenant + ":" + id + ":dependents" }
 
+// Events is the stream of a tenant's events, see package storage/events.
+func (k JobKeys) Events() string { return "cs:events:" + k.tenant }
+
 // Queues is the set of a tenant's queues, each as ns/q.
 func (k JobKeys) Queues() string { return "cs:queue:" + k.tenant + ":index" }
 

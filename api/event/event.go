@@ -1,0 +1,105 @@
+// Package event defines the events of a tenant: what happened to its jobs, versions and aliases,
+// as the API lists and streams it. Their attributes are those of CloudEvents 1.0.
+package event
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/codesous/sous/api"
+)
+
+// The types of events. A job has one for each change of its state:
+//
+//	job.enqueued    it was added: pending, scheduled, waiting or held
+//	job.started     a worker has it
+//	job.completed   it ended well
+//	job.failed      an attempt failed, or its lease ran out; job.retrying or job.dead follows
+//	job.retrying    it runs again, after its backoff, a snooze or a lost lease
+//	job.continued   its worker acked a step of it; it runs again
+//	job.held        it waits for an approval
+//	job.released    it runs when its time has come: it was approved, or its dependencies ended
+//	job.dead        it ended without success
+//	job.cancelled   it was cancelled
+//	job.revived     an operator retried it after its end
+//
+// Those of Ends are recorded unless the queue has events off, the others if it has events all.
+const (
+	JobEnqueued  = "job.enqueued"
+	JobStarted   = "job.started"
+	JobCompleted = "job.completed"
+	JobFailed    = "job.failed"
+	JobRetrying  = "job.retrying"
+	JobContinued = "job.continued"
+	JobHeld      = "job.held"
+	JobReleased  = "job.released"
+	JobDead      = "job.dead"
+	JobCancelled = "job.cancelled"
+	JobRevived   = "job.revived"
+)
+
+// Types are all types of events, sorted.
+var Types = []string{
+	JobCancelled, JobCompleted, JobContinued, JobDead, JobEnqueued, JobFailed, JobHeld, JobReleased, JobRetrying, JobRevived, JobStarted,
+}
+
+// Which events a queue records.
+const (
+	RecordAll  = "all"
+	RecordEnds = "ends" // the default: completed, dead and cancelled jobs
+	RecordOff  = "off"
+)
+
+// Event is one event. ID is unique within the tenant; the ids of a list ascend. An event may be
+// recorded twice, with two ids, if the store or a replica is killed in the middle of the change:
+// Subject, Type and the attempt tell that it is the same.
+type Event struct {
+	SpecVersion string `json:"specversion" doc:"1.0"`
+	ID          string `json:"id" doc:"the position in the tenant's log, such as 1760000001000-0.3"`
+	Source      string `json:"source" doc:"the tenant, such as /v1/tenants/t_acme01"`
+	Type        string `json:"type" doc:"what happened, such as job.completed"`
+	Subject     string `json:"subject" doc:"the resource, such as jobs/01JC…"`
+	Time        string `json:"time" doc:"when, as RFC 3339 with milliseconds"`
+	Data        Data   `json:"data"`
+}
+
+// Data describes the change. Fields that do not apply are left out.
+type Data struct {
+	Namespace string `json:"namespace,omitempty"`
+	Queue     string `json:"queue,omitempty"`
+	Function  string `json:"function,omitempty" doc:"of the jobs of a function"`
+	Attempt   int    `json:"attempt,omitempty" doc:"the number of the present or last attempt"`
+	WorkerID  string `json:"worker_id,omitempty" doc:"the last worker"`
+	Error     string `json:"error,omitempty" doc:"of the attempt, at most 256 bytes of it"`
+	Reason    string `json:"reason,omitempty" doc:"why a job is dead or held"`
+}
+
+// Filter selects events. A zero field selects all.
+type Filter struct {
+	Types    []string // such as job.completed, or job.* for all of jobs
+	Queue    string
+	Function string
+}
+
+// Validate reports types that do not exist: CodeInvalid.
+func (f *Filter) Validate() error {
+	for _, want := range f.Types {
+		if !slices.ContainsFunc(Types, func(t string) bool { return typeMatches(want, t) }) {
+			return api.InvalidField("types", "names no type by "+strconv.Quote(want)+": types are "+strings.Join(Types, ", ")+", and a prefix such as job.*")
+		}
+	}
+	return nil
+}
+
+// Matches reports whether the filter selects e.
+func (f *Filter) Matches(e *Event) bool {
+	return (len(f.Types) == 0 || slices.ContainsFunc(f.Types, func(t string) bool { return typeMatches(t, e.Type) })) &&
+		(f.Queue == "" || f.Queue == e.Data.Queue) && (f.Function == "" || f.Function == e.Data.Function)
+}
+
+// typeMatches reports whether a type of a filter, which may end in *, is t.
+func typeMatches(of, t string) bool {
+	prefix, all := strings.CutSuffix(of, "*")
+	return of == t || all && strings.HasPrefix(t, prefix)
+}

@@ -1,0 +1,235 @@
+// Package events keeps the events of each tenant in a stream of the store, in the order in which
+// they were appended. The script that changes a job appends its events, before the change: a
+// change without an event cannot be seen, but after a crash of the store in the middle the event
+// is there twice, or without its change.
+//
+// One entry of the stream has the events of one type of all jobs that a script changed, so that a
+// batch costs as much as a job:
+//
+//	1760000001000-0  type job.completed  queue shop/mail  at 1760000000998
+//	                 ids j1 j2 j3
+//	                 details {"attempt":1,"worker_id":"w1"}⏎⏎{"attempt":2,"worker_id":"w2"}
+//
+// The events of an entry are numbered from 0: that of j2 is 1760000001000-0.1. Details are
+// event.Data in JSON, one for each id; an empty one is that of the id before. lua/include/event_log.lua
+// writes entries.
+package events
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/event"
+	"github.com/codesous/sous/storage"
+)
+
+// The bounds of a tenant's log.
+const (
+	// RetentionMS is how long events are kept, in milliseconds.
+	RetentionMS = 24 * 60 * 60 * 1000
+	// MaxEntries is the largest number of entries that are kept, about. An entry has up to 1,000
+	// events.
+	MaxEntries = 100_000
+	// trimInterval is the least time between two removals of old entries of a tenant, by one
+	// process.
+	trimInterval = 10 * time.Second
+	// maxTrims is the number of tenants of which a process remembers the last removal.
+	maxTrims = 4096
+	// readEntries is how many entries one command reads.
+	readEntries = 16
+)
+
+// The fields of an entry.
+const (
+	fieldType    = "type"
+	fieldQueue   = "queue"
+	fieldAt      = "at"
+	fieldIDs     = "ids"
+	fieldDetails = "details"
+)
+
+// Log reads and trims the events of all tenants. It is safe for concurrent use.
+type Log struct {
+	s *storage.Store
+
+	mu      sync.Mutex
+	trimmed map[string]time.Time // by tenant
+}
+
+// New returns the log in s.
+func New(s *storage.Store) *Log { return &Log{s: s, trimmed: map[string]time.Time{}} }
+
+// Trim queues commands on pipe that remove old events of tenant, unless this process did so less
+// than 10 s ago. A log without new events expires as a whole.
+func (l *Log) Trim(ctx context.Context, pipe redis.Pipeliner, tenant string) {
+	if !l.trimDue(tenant, time.Now()) {
+		return
+	}
+	key := l.s.JobKeys(tenant).Events()
+	pipe.XTrimMinID(ctx, key, strconv.FormatInt(max(0, l.s.NowMS()-RetentionMS), 10))
+	pipe.XTrimMaxLen(ctx, key, MaxEntries)
+	pipe.PExpire(ctx, key, RetentionMS*time.Millisecond+time.Minute)
+}
+
+// trimDue reports whether the last removal of tenant's old events was trimInterval ago, and notes
+// one at now if so.
+func (l *Log) trimDue(tenant string, now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if last, known := l.trimmed[tenant]; known && now.Sub(last) < trimInterval {
+		return false
+	}
+	if len(l.trimmed) >= maxTrims {
+		clear(l.trimmed)
+	}
+	l.trimmed[tenant] = now
+	return true
+}
+
+// Position is a place in a tenant's log: behind the event with that id. "" is the beginning.
+type Position string
+
+// sinceSuffix ends the id of the entry of a position of Since: no real one has it.
+const sinceSuffix = "-18446744073709551615"
+
+// Since returns the position before the first event that was appended at or after ms, a Unix time
+// in milliseconds.
+func Since(ms int64) Position {
+	if ms <= 0 {
+		return ""
+	}
+	return Position(strconv.FormatInt(ms-1, 10) + sinceSuffix + ".0")
+}
+
+// ParsePosition parses the text of a Position. Errors: CodeValidationCursor.
+func ParsePosition(text string) (Position, error) {
+	if text == "" {
+		return "", nil
+	}
+	if _, _, err := Position(text).split(); err != nil {
+		return "", api.Errorf(api.CodeValidationCursor, "the cursor is not the id of an event")
+	}
+	return Position(text), nil
+}
+
+// split returns the id of p's entry and the number of its event in it.
+func (p Position) split() (entry string, index int, err error) {
+	entry, number, ok := strings.Cut(string(p), ".")
+	ms, sequence, parted := strings.Cut(entry, "-")
+	index, err = strconv.Atoi(number)
+	if err == nil {
+		_, err = strconv.ParseInt(ms, 10, 64)
+	}
+	if err == nil {
+		_, err = strconv.ParseUint(sequence, 10, 64)
+	}
+	if err == nil && (!ok || !parted || index < 0) {
+		err = strconv.ErrSyntax
+	}
+	return entry, index, err
+}
+
+// Page is a part of a log.
+type Page struct {
+	Events []event.Event
+	Next   Position // behind the last of them
+	More   bool     // there may be more behind Next now
+	Gap    bool     // events between the position that was asked for and the first are not kept any more
+}
+
+// Read returns the events behind from, at least limit if there are that many. Errors:
+// CodeStoreUnavailable.
+func (l *Log) Read(ctx context.Context, tenant string, from Position, limit int) (*Page, error) {
+	page := &Page{Next: from}
+	start, index := "-", -1
+	if from != "" {
+		var err error
+		start, index, err = from.split()
+		if err != nil {
+			return nil, err
+		}
+	}
+	for first := true; len(page.Events) < limit; first = false {
+		entries, err := storage.StreamEntries(l.s.Client().Do(ctx, "XRANGE", l.s.JobKeys(tenant).Events(), start, "+", "COUNT", readEntries))
+		if err != nil {
+			return nil, storage.Failure(ctx, "read events", err)
+		}
+		if first && from != "" {
+			page.Gap = !strings.HasSuffix(start, sinceSuffix) && (len(entries) == 0 || entries[0].ID != start)
+		}
+		for i := range entries {
+			decoded, err := decode(tenant, &entries[i])
+			if err != nil {
+				return nil, err
+			}
+			if entries[i].ID == start {
+				decoded = decoded[min(index+1, len(decoded)):]
+			}
+			page.Events = append(page.Events, decoded...)
+			start = "(" + entries[i].ID
+		}
+		if len(entries) < readEntries {
+			page.cut(limit)
+			return page, nil
+		}
+	}
+	page.More = true
+	page.cut(limit)
+	return page, nil
+}
+
+// cut leaves the first limit events of p.
+func (p *Page) cut(limit int) {
+	if len(p.Events) > limit {
+		p.Events, p.More = p.Events[:limit], true
+	}
+	if n := len(p.Events); n > 0 {
+		p.Next = Position(p.Events[n-1].ID)
+	}
+}
+
+// End returns the position behind the last event. Errors: CodeStoreUnavailable.
+func (l *Log) End(ctx context.Context, tenant string) (Position, error) {
+	last, err := storage.StreamEntries(l.s.Client().Do(ctx, "XREVRANGE", l.s.JobKeys(tenant).Events(), "+", "-", "COUNT", 1))
+	if err != nil || len(last) == 0 {
+		return "", storage.Failure(ctx, "read events", err)
+	}
+	return Position(last[0].ID + "." + strconv.Itoa(strings.Count(last[0].Fields[fieldIDs], " "))), nil
+}
+
+// decode returns the events of an entry.
+func decode(tenant string, entry *storage.StreamEntry) ([]event.Event, error) {
+	ms, err := strconv.ParseInt(entry.Fields[fieldAt], 10, 64)
+	if err != nil {
+		return nil, api.Wrap(api.CodeInternal, err, "decode event "+entry.ID)
+	}
+	namespace, queue, _ := strings.Cut(entry.Fields[fieldQueue], "/")
+	ids, details := strings.Fields(entry.Fields[fieldIDs]), strings.Split(entry.Fields[fieldDetails], "\n")
+	common := event.Data{Namespace: namespace, Queue: queue}
+	if function, ok := strings.CutPrefix(queue, api.FunctionQueuePrefix); ok {
+		common.Function = function
+	}
+	at := time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z")
+	out := make([]event.Event, len(ids))
+	data := common
+	for i, id := range ids {
+		if i < len(details) && details[i] != "" {
+			data = common
+			if err := json.Unmarshal([]byte(details[i]), &data); err != nil {
+				return nil, api.Wrap(api.CodeInternal, err, "decode event "+entry.ID)
+			}
+		}
+		out[i] = event.Event{
+			SpecVersion: "1.0", ID: entry.ID + "." + strconv.Itoa(i), Source: "/v1/tenants/" + tenant,
+			Type: entry.Fields[fieldType], Subject: "jobs/" + id, Time: at, Data: data,
+		}
+	}
+	return out, nil
+}
