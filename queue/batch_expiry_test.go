@@ -51,7 +51,7 @@ func TestBatchesThatAreDoneExpire(t *testing.T) {
 // is added or ends; a sealed one lives until its jobs have ended. Lists have those that exist.
 func TestOpenBatchesExpire(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, f *fixture) {
+	eachAlone(t, func(t *testing.T, f *fixture) {
 		const day = 24 * time.Hour
 		idle, used, sealed := f.batch(t), f.batch(t), f.batch(t)
 		f.add(t, job(`1`, inBatch(sealed.ID)))

@@ -49,7 +49,7 @@ func (f *fixture) pass(t *testing.T) {
 // finds such a job until a repairer has converted it.
 func TestJobsOfTheOlderLayoutAreMoved(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, f *fixture) {
+	eachAlone(t, func(t *testing.T, f *fixture) {
 		first, held := f.add(t, job(`1`))[0].ID, f.add(t, job(`2`, func(j *api.NewJob) { j.Hold = true }))[0].ID
 		second := f.add(t, job(`3`, func(j *api.NewJob) { j.DependsOn = []string{first} }))[0].ID
 		f.toOlderLayout(t, first, "1")
