@@ -11,12 +11,13 @@ type Queue struct {
 
 // QueueConfig configures how a queue hands out jobs. A limit of 0 means none.
 type QueueConfig struct {
-	Paused         bool  `json:"paused"`
-	Draining       bool  `json:"draining"` // it accepts no new jobs and hands out the rest
-	MaxConcurrency int64 `json:"max_concurrency"`
-	RateLimit      int64 `json:"rate_limit"`     // jobs that may start in RateWindowMS
-	RateWindowMS   int64 `json:"rate_window_ms"` // 0: DefaultRateWindowMS
-	RetentionMS    int64 `json:"retention_ms"`   // how long ended jobs are kept; 0: as the tenant's others
+	Paused         bool   `json:"paused"`
+	Draining       bool   `json:"draining"` // it accepts no new jobs and hands out the rest
+	MaxConcurrency int64  `json:"max_concurrency"`
+	RateLimit      int64  `json:"rate_limit"`     // jobs that may start in RateWindowMS
+	RateWindowMS   int64  `json:"rate_window_ms"` // 0: DefaultRateWindowMS
+	RetentionMS    int64  `json:"retention_ms"`   // how long ended jobs are kept; 0: as the tenant's others
+	Events         string `json:"events" enum:"all,ends,off" doc:"which events of its jobs are recorded: all, ends (completed, dead, cancelled), or off"`
 }
 
 // Bounds of a queue's configuration.

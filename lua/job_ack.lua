@@ -4,20 +4,24 @@
 -- KEYS[1] cs:queue:t:ns:q:active
 -- KEYS[2] …:completed
 -- KEYS[3] …:after
--- KEYS[4 to 3+n] cs:job:t:id:run of each job
--- KEYS[4+n…] cs:job:t:id:meta of those that have a result, in their order; then
+-- KEYS[4] …:config
+-- KEYS[5] cs:events:t
+-- KEYS[6 to 5+n] cs:job:t:id:run of each job
+-- KEYS[6+n…] cs:job:t:id:meta of those that have a result, in their order; then
 --   cs:uniq:t:ns:q:key of those that have one
 -- ARGV[1] now in ms
 -- ARGV[2] n
--- ARGV[3…] four for each job: id, epoch, result or '', number of the key in KEYS that is
---   its unique key, or ''
+-- ARGV[3] ns/q
+-- ARGV[4…] five for each job: id, epoch, result or '', number of the key in KEYS that is
+--   its unique key, or '', the detail of its event
 -- Reply: for each job 'ok' | 'after' (ok, and something follows) | 'again', 'again after'
 --   (the same epoch completed it before) | 'gone' (no such job) | its run, if the epoch
 --   does not hold its lease
 -- include append.lua
 -- include run.lua
-local active_key, completed_key, after_key = unpack(KEYS, 1, 3)
-local now, count = unpack(ARGV, 1, 2)
+-- include event_log.lua
+local active_key, completed_key, after_key, config_key, events_key = unpack(KEYS, 1, 5)
+local now, count, queue = unpack(ARGV, 1, 3)
 local n = tonumber(count)
 
 local reply = {}
@@ -27,11 +31,11 @@ local after = {}     -- entries
 local new_runs = {}  -- key, run
 local results = {}   -- key, result
 local unique_keys = {} -- by id
-local meta_number = 3 + n
-local runs = redis.call('MGET', unpack(KEYS, 4, 3 + n))
+local meta_number = 5 + n
+local runs = redis.call('MGET', unpack(KEYS, 6, 5 + n))
 for i = 1, n do
-  local first = 3 + 4 * (i - 1)
-  local id, epoch, result, unique = unpack(ARGV, first, first + 3)
+  local first = 4 + 5 * (i - 1)
+  local id, epoch, result, unique, detail = unpack(ARGV, first, first + 4)
   if unique ~= '' then
     unique_keys[id] = KEYS[tonumber(unique)]
   end
@@ -47,7 +51,8 @@ for i = 1, n do
     reply[i] = 'ok'
     acknowledged[#acknowledged + 1] = id
     append(completed, now, id)
-    append(new_runs, KEYS[3 + i], format_run('completed', attempt, epoch, now, settled_now, worker, follows))
+    note_event('job.completed', id, detail)
+    append(new_runs, KEYS[5 + i], format_run('completed', attempt, epoch, now, settled_now, worker, follows))
     if follows == '1' then
       reply[i] = 'after'
       append(after, now, id)
@@ -70,6 +75,7 @@ end
 if #acknowledged == 0 then
   return reply
 end
+write_events(events_key, config_key, queue, now)
 redis.call('ZADD', completed_key, unpack(completed))
 if #after > 0 then
   redis.call('ZADD', after_key, unpack(after))

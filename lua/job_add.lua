@@ -6,22 +6,35 @@
 -- KEYS[3] cs:queue:t:index
 -- KEYS[4 to 7] the pending jobs by the rank of their priority, from 0:
 --   …:pending:critical, …:pending:high, …:pending, …:pending:low
+-- KEYS[8] cs:events:t
 -- ARGV[1] ns/q
 -- ARGV[2 to 5] how many jobs each rank has
 -- ARGV[6 to 9] the lowest of their scores
--- ARGV[10…] two for each job, by rank: score, id
+-- ARGV[10] now in ms
+-- ARGV[11] the detail of the events of new jobs
+-- ARGV[12…] two for each job, by rank: score, id
 -- Reply: 'ok' | CS_QUEUE_DRAINING_CONFLICT
+-- include event_log.lua
 local config_key, cursor_key, queues_key = unpack(KEYS, 1, 3)
+local events_key = KEYS[8]
 local queue = ARGV[1]
 local counts = {unpack(ARGV, 2, 5)}
 local lowest_scores = {unpack(ARGV, 6, 9)}
+local now, detail = unpack(ARGV, 10, 11)
 
-if redis.call('HGET', config_key, 'draining') == '1' then
+local config = redis.call('HMGET', config_key, 'draining', 'events')
+if config[1] == '1' then
   return redis.error_reply('CS_QUEUE_DRAINING_CONFLICT the queue is draining and accepts no new jobs')
+end
+if config[2] == 'all' then
+  for argument = 13, #ARGV, 2 do
+    note_event('job.enqueued', ARGV[argument], detail)
+  end
+  write_events(events_key, config_key, queue, now)
 end
 redis.call('SADD', queues_key, queue)
 local cursors = redis.call('HMGET', cursor_key, '0', '1', '2', '3')
-local first = 10
+local first = 12
 for rank = 1, 4 do
   local count = tonumber(counts[rank])
   local cursor = tonumber(cursors[rank] or '0')

@@ -7,28 +7,34 @@
 -- KEYS[4] …:active
 -- KEYS[5 to 8] the pending jobs by the rank of their priority, from 0:
 --   …:pending:critical, …:pending:high, …:pending, …:pending:low
--- KEYS[9 to 8+n] cs:job:t:id:run of each candidate, by rank, then by score
+-- KEYS[9] cs:events:t
+-- KEYS[10 to 9+n] cs:job:t:id:run of each candidate, by rank, then by score
 -- ARGV[1] now in ms
 -- ARGV[2] when the leases end, in ms
 -- ARGV[3] how many jobs at most
 -- ARGV[4] n
 -- ARGV[5 to 8] the score of each rank's last candidate
--- ARGV[9…] groups of candidates of one rank and one run: their rank from 1; how many they
+-- ARGV[9] ns/q
+-- ARGV[10…] groups of candidates of one rank and one run: their rank from 1; how many they
 --   are; the run as it was read, or ''; the run under the lease, or '' for those that
---   are not pending in this queue and leave the index; then their ids
+--   are not pending in this queue and leave the index; the detail of their event; then
+--   their ids
 -- Reply: {'ok'|'paused'|'full'|'limited', ms until another call may succeed (limited
 --   only), how many jobs the limits allowed, the four cursors or '', the positions of
 --   the claimed candidates, from 1}. Without candidates the cursors are left out.
 -- include run.lua
 -- include rate_window.lua
 -- include claim_limits.lua
+-- include event_log.lua
 local config_key, cursor_key, rate_key, active_key = unpack(KEYS, 1, 4)
+local events_key = KEYS[9]
 local now, lease_end, limit, count = unpack(ARGV, 1, 4)
 local last_scores = {unpack(ARGV, 5, 8)}
 local pending_keys = {unpack(KEYS, 5, 8)}
+local queue = ARGV[9]
 local n = tonumber(count)
 
-local refusal, retry_ms, room, window = claim_limits(config_key, active_key, rate_key, tonumber(now), tonumber(limit))
+local refusal, retry_ms, room, window, all_events = claim_limits(config_key, active_key, rate_key, tonumber(now), tonumber(limit))
 if refusal then
   return {refusal, retry_ms, 0}
 end
@@ -41,15 +47,15 @@ local leases = {}   -- entries: score, id
 local new_runs = {} -- key, run
 local leaving = {{}, {}, {}, {}} -- ids that leave the pending jobs of each rank
 local reached = {}  -- by rank, the score up to which the candidates were decided
-local runs = redis.call('MGET', unpack(KEYS, 9, 8 + n))
+local runs = redis.call('MGET', unpack(KEYS, 10, 9 + n))
 local candidate = 0
-local first = 9
+local first = 10
 while candidate < n do
-  local rank, size, read, leased = unpack(ARGV, first, first + 3)
+  local rank, size, read, leased, detail = unpack(ARGV, first, first + 4)
   rank = tonumber(rank)
   local ids = leaving[rank]
-  local last = first + 3 + tonumber(size)
-  for argument = first + 4, last do
+  local last = first + 4 + tonumber(size)
+  for argument = first + 5, last do
     candidate = candidate + 1
     if claimed < room then
       local id = ARGV[argument]
@@ -60,8 +66,11 @@ while candidate < n do
         if leased ~= '' then
           claimed = claimed + 1
           leases[2 * claimed - 1], leases[2 * claimed] = lease_end, id
-          new_runs[2 * claimed - 1], new_runs[2 * claimed] = KEYS[8 + candidate], leased
+          new_runs[2 * claimed - 1], new_runs[2 * claimed] = KEYS[9 + candidate], leased
           reply[7 + claimed] = candidate
+          if all_events then
+            note_event('job.started', id, detail)
+          end
         end
       elseif parse_run(run) == 'pending' then
         room = claimed
@@ -70,6 +79,7 @@ while candidate < n do
   end
   first = last + 1
 end
+write_events(events_key, config_key, queue, now)
 if claimed > 0 then
   redis.call('ZADD', active_key, unpack(leases))
   redis.call('MSET', unpack(new_runs))

@@ -6,9 +6,10 @@
 -- KEYS[5] …:scheduled  KEYS[6] …:waiting  KEYS[7] …:held  KEYS[8] …:cursor
 -- KEYS[9] …:expiry  KEYS[10] …:after  KEYS[11] cs:queue:t:index
 -- KEYS[12] cs:idem:t:key, or KEYS[8] without one  KEYS[13] cs:queue:t:ns:q:config
--- KEYS[14 to 13+n] cs:job:t:id:run of each job
--- KEYS[14+n to 13+2n] cs:job:t:id:spec of each job
--- KEYS[14+2n…] cs:uniq:t:ns:q:key of those that have one; cs:batch:t:id:meta and :jobs
+-- KEYS[14] cs:events:t
+-- KEYS[15 to 14+n] cs:job:t:id:run of each job
+-- KEYS[15+n to 14+2n] cs:job:t:id:spec of each job
+-- KEYS[15+2n…] cs:uniq:t:ns:q:key of those that have one; cs:batch:t:id:meta and :jobs
 -- ARGV[1] n
 -- ARGV[2] ns/q
 -- ARGV[3] digest of the request under its idempotency key, '' without one
@@ -29,7 +30,8 @@
 -- include idempotency.lua
 -- include enqueue_conditions.lua
 -- include enqueue_entries.lua
-local cursor_key, expiry_key, after_key, queues_key, idempotency_key, config_key = unpack(KEYS, 8, 13)
+-- include event_log.lua
+local cursor_key, expiry_key, after_key, queues_key, idempotency_key, config_key, events_key = unpack(KEYS, 8, 14)
 local count, queue, digest, digest_ttl, batch, refuse_draining, now, namespace = unpack(ARGV, 1, 8)
 local n = tonumber(count)
 local batch_key
@@ -52,7 +54,7 @@ local records = {} -- key, spec and key, run of new jobs
 local ids = {}
 local unsure = false -- whether a unique key is held by a job that the caller did not know
 local cursors = redis.call('HMGET', cursor_key, '0', '1', '2', '3')
-local runs = redis.call('MGET', unpack(KEYS, 14, 13 + n))
+local runs = redis.call('MGET', unpack(KEYS, 15, 14 + n))
 for i = 1, n do
   local first = 9 + 5 * (i - 1)
   local id, spec, first_run, score, conditions = unpack(ARGV, first, first + 4)
@@ -69,14 +71,16 @@ for i = 1, n do
       if unique_key then
         redis.call('SET', unique_key, id, 'PX', unique_ttl)
       end
-      append(records, KEYS[13 + n + i], spec)
-      append(records, KEYS[13 + i], first_run)
+      note_event('job.enqueued', id, '{}')
+      append(records, KEYS[14 + n + i], spec)
+      append(records, KEYS[14 + i], first_run)
     end
-    if not run or spec_queue(redis.call('GET', KEYS[13 + n + i])) == spec_queue(spec) then
+    if not run or spec_queue(redis.call('GET', KEYS[14 + n + i])) == spec_queue(spec) then
       add_entries(id, run or first_run, score, cursors, expire_at)
     end
   end
 end
+write_events(events_key, config_key, queue, now)
 if #records > 0 then
   redis.call('SADD', queues_key, queue)
 end

@@ -4,34 +4,49 @@
 -- turns would otherwise fill the store.
 -- KEYS[1] cs:queue:t:ns:q:cursor of the queue that jobs go to
 -- KEYS[2] …:after of that queue
--- KEYS[3 to 2+m] the sets that jobs leave and enter
--- KEYS[3+m to 2+m+n] cs:job:t:id:run of each job
--- KEYS[3+m+n…] cs:job:t:id:meta, :spec, :errors and cs:uniq:t:ns:q:key of those that need them
+-- KEYS[3] …:config of that queue
+-- KEYS[4] cs:events:t
+-- KEYS[5 to 4+m] the sets that jobs leave and enter
+-- KEYS[5+m to 4+m+n] cs:job:t:id:run of each job
+-- KEYS[5+m+n…] cs:job:t:id:meta, :spec, :errors and cs:uniq:t:ns:q:key of those that need them
 -- ARGV[1] m
 -- ARGV[2] n
 -- ARGV[3] now in ms
--- ARGV[4…] seventeen for each job. Keys are named by their number in KEYS, 0 for none:
+-- ARGV[4] ns/q
+-- ARGV[5…] nineteen for each job. Keys are named by their number in KEYS, 0 for none:
 --   id; the run as it was read; the new run; the set to leave; the set to enter; the score
 --   there; the rank of its priority if that set is a pending one, else -1; a field to
 --   write ('' none); its value; a checkpoint ('' unchanged); the meta key; the errors key;
 --   an error's record or '' (its text up to the first comma names the attempt); the unique
 --   key to release; the new spec ('' unchanged); the spec key; '1' if what follows the job
---   is to be done
+--   is to be done; the types of its events, each after a blank; their detail
 -- Reply: for each job 'ok' | 'after' (ok, and something follows) | 'gone' | its run, if
 --   that is neither the one read nor the new one
 -- include cursor.lua
 -- include run.lua
 -- include job_errors.lua
-local cursor_key, after_key = unpack(KEYS, 1, 2)
-local set_count, job_count, now = unpack(ARGV, 1, 3)
-local first_run = 3 + tonumber(set_count)
+-- include event_log.lua
+local cursor_key, after_key, config_key, events_key = unpack(KEYS, 1, 4)
+local set_count, job_count, now, queue = unpack(ARGV, 1, 4)
+local first_run = 5 + tonumber(set_count)
 local n = tonumber(job_count)
 
 local reply = {}
 local cursors
 local runs = redis.call('MGET', unpack(KEYS, first_run, first_run + n - 1))
 for i = 1, n do
-  local first = 4 + 17 * (i - 1)
+  local first = 5 + 19 * (i - 1)
+  local id, read, new_run = unpack(ARGV, first, first + 2)
+  local events, detail = unpack(ARGV, first + 17, first + 18)
+  if runs[i] == read and read ~= new_run then
+    for event_type in string.gmatch(events, '%S+') do
+      note_event(event_type, id, detail)
+    end
+  end
+end
+write_events(events_key, config_key, queue, now)
+for i = 1, n do
+  local first = 5 + 19 * (i - 1)
   local id, read, new_run, leave, enter, score, rank = unpack(ARGV, first, first + 6)
   local field, value, checkpoint, meta, errors = unpack(ARGV, first + 7, first + 11)
   local error_record, unique, new_spec, spec, follow = unpack(ARGV, first + 12, first + 16)

@@ -6,6 +6,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/event"
 	"github.com/codesous/sous/queue/internal/jobstore"
 	"github.com/codesous/sous/storage"
 )
@@ -14,10 +15,11 @@ import (
 type Change struct {
 	Paused         *bool
 	Draining       *bool
-	MaxConcurrency *int64 // active jobs, from 0, which means no limit, to api.MaxQueueConcurrency
-	RateLimit      *int64 // claims in each window, from 0, which means no limit, to api.MaxRateLimit
-	RateWindowMS   *int64 // from api.MinRateWindowMS to api.MaxRateWindowMS
-	RetentionMS    *int64 // 0, the retention of the tenant, or from api.MinRetentionMS to api.MaxRetentionMS
+	MaxConcurrency *int64  // active jobs, from 0, which means no limit, to api.MaxQueueConcurrency
+	RateLimit      *int64  // claims in each window, from 0, which means no limit, to api.MaxRateLimit
+	RateWindowMS   *int64  // from api.MinRateWindowMS to api.MaxRateWindowMS
+	RetentionMS    *int64  // 0, the retention of the tenant, or from api.MinRetentionMS to api.MaxRetentionMS
+	Events         *string // event.RecordAll, RecordEnds or RecordOff
 	// Now is the configuration that the queue must have for the change to be made; nil
 	// for any.
 	Now *api.QueueConfig
@@ -39,6 +41,9 @@ func (c *Change) validate() error {
 		if bound.value != nil && (*bound.value < bound.least || *bound.value > bound.most) {
 			return api.InvalidRange(path, bound.least, bound.most)
 		}
+	}
+	if e := c.Events; e != nil && *e != event.RecordAll && *e != event.RecordEnds && *e != event.RecordOff {
+		return api.InvalidField("events", "must be all, ends or off")
 	}
 	return nil
 }
@@ -121,6 +126,9 @@ func (c *Change) applied(held api.QueueConfig) api.QueueConfig {
 		if value != nil {
 			*to = *value
 		}
+	}
+	if c.Events != nil {
+		held.Events = *c.Events
 	}
 	return held
 }

@@ -22,11 +22,12 @@ type QueueState struct {
 
 // QueueChange is a partial update of a queue's configuration. A nil field is left unchanged.
 type QueueChange struct {
-	Paused         *bool  `json:"paused,omitempty"`
-	MaxConcurrency *int64 `json:"max_concurrency,omitempty"`
-	RateLimit      *int64 `json:"rate_limit,omitempty"`
-	RateWindowMS   *int64 `json:"rate_window_ms,omitempty"`
-	RetentionMS    *int64 `json:"retention_ms,omitempty"` // 0: as the tenant's other queues
+	Paused         *bool   `json:"paused,omitempty"`
+	MaxConcurrency *int64  `json:"max_concurrency,omitempty"`
+	RateLimit      *int64  `json:"rate_limit,omitempty"`
+	RateWindowMS   *int64  `json:"rate_window_ms,omitempty"`
+	RetentionMS    *int64  `json:"retention_ms,omitempty"` // 0: as the tenant's other queues
+	Events         *string `json:"events,omitempty"`       // which are recorded, see api/event
 	// IfMatch is the ETag that the configuration must have, "" for any.
 	IfMatch string `json:"-"`
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/event"
 	"github.com/codesous/sous/controlplane/access"
 	"github.com/codesous/sous/controlplane/rest"
 	"github.com/codesous/sous/queue"
@@ -78,11 +79,12 @@ type configureQueueInput struct {
 // configureQueueBody is a partial update: nil keeps the value. draining is not part of it;
 // :drain and :resume set it.
 type configureQueueBody struct {
-	Paused         *bool  `json:"paused,omitempty" doc:"hand out no jobs"`
-	MaxConcurrency *int64 `json:"max_concurrency,omitempty" doc:"how many jobs may be active; 0 for any number"`
-	RateLimit      *int64 `json:"rate_limit,omitempty" doc:"how many jobs may begin in a window; 0 for any number"`
-	RateWindowMS   *int64 `json:"rate_window_ms,omitempty" doc:"the window, which slides"`
-	RetentionMS    *int64 `json:"retention_ms,omitempty" doc:"how long ended jobs are kept, 1 hour to 365 days; 0 for the retention of the tenant"`
+	Paused         *bool   `json:"paused,omitempty" doc:"hand out no jobs"`
+	MaxConcurrency *int64  `json:"max_concurrency,omitempty" doc:"how many jobs may be active; 0 for any number"`
+	RateLimit      *int64  `json:"rate_limit,omitempty" doc:"how many jobs may begin in a window; 0 for any number"`
+	RateWindowMS   *int64  `json:"rate_window_ms,omitempty" doc:"the window, which slides"`
+	RetentionMS    *int64  `json:"retention_ms,omitempty" doc:"how long ended jobs are kept, 1 hour to 365 days; 0 for the retention of the tenant"`
+	Events         *string `json:"events,omitempty" enum:"all,ends,off" doc:"which events of its jobs are recorded: all, those of ends (completed, dead, cancelled), or none"`
 }
 
 type deleteQueueInput struct {
@@ -165,9 +167,9 @@ func (a *API) queueEndpoints() []rest.Endpoint {
 // no revision, and its depths must not change the tag. A queue that is paused, with at most
 // 10 active jobs and no rate limit:
 //
-//	"true.false.10.0.0.0"     paused.draining.max_concurrency.rate_limit.rate_window_ms.retention_ms
+//	"true.false.10.0.0.0.ends"     paused.draining.max_concurrency.rate_limit.rate_window_ms.retention_ms.events
 func queueTag(c api.QueueConfig) string {
-	return fmt.Sprintf(`"%t.%t.%d.%d.%d.%d"`, c.Paused, c.Draining, c.MaxConcurrency, c.RateLimit, c.RateWindowMS, c.RetentionMS)
+	return fmt.Sprintf(`"%t.%t.%d.%d.%d.%d.%s"`, c.Paused, c.Draining, c.MaxConcurrency, c.RateLimit, c.RateWindowMS, c.RetentionMS, c.Events)
 }
 
 // answerQueue answers with a queue. It takes the results of a method of the broker.
@@ -202,7 +204,8 @@ func (a *API) configureQueue(ctx context.Context, in *configureQueueInput) (*que
 		return nil, err
 	}
 	return answerQueue(a.queue.Configure(ctx, tenant, namespace, name, queue.Change{
-		Paused: in.Body.Paused, MaxConcurrency: in.Body.MaxConcurrency, RateLimit: in.Body.RateLimit, RateWindowMS: in.Body.RateWindowMS, RetentionMS: in.Body.RetentionMS, Now: now,
+		Paused: in.Body.Paused, MaxConcurrency: in.Body.MaxConcurrency, RateLimit: in.Body.RateLimit, RateWindowMS: in.Body.RateWindowMS, RetentionMS: in.Body.RetentionMS,
+		Events: in.Body.Events, Now: now,
 	}))
 }
 
@@ -225,7 +228,7 @@ func (a *API) matchQueue(ctx context.Context, p *QueuePath, c QueueCondition) (*
 	case c.IfMatch == "" && err == nil:
 		return nil, api.Errorf(api.CodePreconditionFailed, "the queue exists, and If-None-Match says that it must not")
 	case c.IfMatch == "":
-		return &api.QueueConfig{}, nil
+		return &api.QueueConfig{Events: event.RecordEnds}, nil
 	case err == nil && rest.NamesTag(c.IfMatch, queueTag(found.QueueConfig)):
 		return &found.QueueConfig, nil
 	}

@@ -1,13 +1,14 @@
 -- claim_limits applies the configuration of a queue to a claim of at most limit jobs. It
 -- returns a refusal ('paused', 'full' or 'limited') and, of the last, the ms until
--- another call may succeed; or nil, nil, how many jobs may be claimed and, if the queue
--- has a rate limit, its window: {tenths, current}.
+-- another call may succeed; or nil, nil, how many jobs may be claimed, if the queue has a
+-- rate limit its window, {tenths, current}, and whether it records all events.
 local function claim_limits(config_key, active_key, rate_key, now, limit)
-  local config = redis.call('HMGET', config_key, 'paused', 'max_concurrency', 'rate_limit', 'rate_window_ms')
+  local config = redis.call('HMGET', config_key, 'paused', 'max_concurrency', 'rate_limit', 'rate_window_ms', 'events')
   local paused = config[1] == '1'
   local max_concurrency = tonumber(config[2] or '0')
   local rate_limit = tonumber(config[3] or '0')
   local window_ms = tonumber(config[4] or '0')
+  local all_events = config[5] == 'all'
   if paused then
     return 'paused', '0'
   end
@@ -19,7 +20,7 @@ local function claim_limits(config_key, active_key, rate_key, now, limit)
     end
   end
   if rate_limit <= 0 then
-    return nil, nil, room, nil
+    return nil, nil, room, nil, all_events
   end
   local tenth_ms = math.max(1, math.floor(window_ms / 10))
   local current = math.floor(now / tenth_ms)
@@ -28,7 +29,7 @@ local function claim_limits(config_key, active_key, rate_key, now, limit)
   if room <= 0 then
     return 'limited', string.format('%.0f', next_end - now)
   end
-  return nil, nil, room, {tenths = tenths, current = current}
+  return nil, nil, room, {tenths = tenths, current = current}, all_events
 end
 
 -- advance_cursors moves the cursors of the ranks in reached, {rank = score}, and returns

@@ -247,20 +247,20 @@ func (c *Claimer) claimOffers(ctx context.Context, a *attempt, offers []offer, w
 // claimArguments returns the keys and arguments of job_claim.lua.
 func (c *Claimer) claimArguments(a *attempt, offers []offer, want int) (keys []string, args []any) {
 	k, tenant := c.jobs.Keys(a.q), c.store.JobKeys(a.q.Tenant)
-	keys = append(make([]string, 0, 8+len(offers)), k.Config(), k.Cursor(), k.Rate(), k.Set(string(api.JobActive)))
-	keys = append(keys, c.jobs.Sets(a.q, api.JobPending)...)
+	keys = append(make([]string, 0, 9+len(offers)), k.Config(), k.Cursor(), k.Rate(), k.Set(string(api.JobActive)))
+	keys = append(append(keys, c.jobs.Sets(a.q, api.JobPending)...), tenant.Events())
 	var last [4]int64
 	for i := range offers {
 		last[jobstore.RankOf(offers[i].score)] = offers[i].score
 		keys = append(keys, tenant.Run(offers[i].id))
 	}
-	args = append(make([]any, 0, 16+2*len(offers)), a.now, a.expires, want, len(offers), last[0], last[1], last[2], last[3])
+	args = append(make([]any, 0, 17+2*len(offers)), a.now, a.expires, want, len(offers), last[0], last[1], last[2], last[3], a.q.Path())
 	for from := 0; from < len(offers); {
 		first, to := &offers[from], from+1
 		for to < len(offers) && first.alike(&offers[to]) {
 			to++
 		}
-		args = append(args, jobstore.RankOf(first.score)+1, to-from, first.known, first.leased)
+		args = append(args, jobstore.RankOf(first.score)+1, to-from, first.known, first.leased, first.claim.EventDetail("", ""))
 		for ; from < to; from++ {
 			args = append(args, offers[from].id)
 		}

@@ -50,10 +50,10 @@ func (s *Store) CompleteKnown(ctx context.Context, q Queue, items []*Completion)
 		return rest, nil
 	}
 	k, tenant := s.Keys(q), s.store.JobKeys(q.Tenant)
-	keys := append(make([]string, 0, 2+len(items)), k.Set(string(api.JobActive)), k.Set(string(api.JobCompleted)))
-	args := append(make([]any, 0, 1+2*len(items)), now)
+	keys := append(make([]string, 0, 4+len(items)), k.Set(string(api.JobActive)), k.Set(string(api.JobCompleted)), k.Config(), tenant.Events())
+	args := append(make([]any, 0, 2+2*len(items)), now, q.Path())
 	for held, group := range groups {
-		args = append(args, len(group), held.String(), held.Settle(settledAck).To(api.JobCompleted, now).String())
+		args = append(args, len(group), held.String(), held.Settle(settledAck).To(api.JobCompleted, now).String(), held.EventDetail("", ""))
 		for _, item := range group {
 			plain = append(plain, item)
 			keys = append(keys, tenant.Run(item.ID))
@@ -62,6 +62,7 @@ func (s *Store) CompleteKnown(ctx context.Context, q Queue, items []*Completion)
 	}
 	reply, err := s.store.ScriptThen(ctx, storage.ScriptJobComplete, keys, args, func(pipe redis.Pipeliner) {
 		s.markSlotFreed(ctx, pipe, q)
+		s.events.Trim(ctx, pipe, q.Tenant)
 	})
 	if err != nil {
 		return nil, err
@@ -85,7 +86,7 @@ func (s *Store) CompleteKnown(ctx context.Context, q Queue, items []*Completion)
 // CodeStoreUnavailable.
 func (s *Store) Complete(ctx context.Context, q Queue, items []*Completion) (completed int, follow []string, err error) {
 	k, tenant := s.Keys(q), s.store.JobKeys(q.Tenant)
-	keys := append(make([]string, 0, 3+len(items)), k.Set(string(api.JobActive)), k.Set(string(api.JobCompleted)), k.After())
+	keys := append(make([]string, 0, 5+len(items)), k.Set(string(api.JobActive)), k.Set(string(api.JobCompleted)), k.After(), k.Config(), tenant.Events())
 	for _, item := range items {
 		keys = append(keys, tenant.Run(item.ID))
 	}
@@ -94,17 +95,22 @@ func (s *Store) Complete(ctx context.Context, q Queue, items []*Completion) (com
 			keys = append(keys, tenant.Meta(item.ID))
 		}
 	}
-	args := append(make([]any, 0, 2+4*len(items)), s.store.NowMS(), len(items))
+	args := append(make([]any, 0, 3+5*len(items)), s.store.NowMS(), len(items), q.Path())
 	for _, item := range items {
 		unique := ""
 		if item.Unique != "" {
 			keys = append(keys, tenant.Unique(q.Namespace, q.Name, item.Unique))
 			unique = strconv.Itoa(len(keys))
 		}
-		args = append(args, item.ID, item.Epoch, item.Result, unique)
+		held, err := ParseRun(item.Run)
+		if err != nil {
+			return 0, nil, err
+		}
+		args = append(args, item.ID, item.Epoch, item.Result, unique, held.EventDetail("", ""))
 	}
 	reply, err := s.store.ScriptThen(ctx, storage.ScriptJobAck, keys, args, func(pipe redis.Pipeliner) {
 		s.markSlotFreed(ctx, pipe, q)
+		s.events.Trim(ctx, pipe, q.Tenant)
 	})
 	if err != nil {
 		return 0, nil, err

@@ -1,12 +1,14 @@
 package jobstore
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/event"
 )
 
 // The fields of a queue's configuration, the hash cs:queue:t:ns:q:config. Only Configure of
@@ -20,11 +22,12 @@ const (
 	configRateLimit   = "rate_limit"
 	configRateWindow  = "rate_window_ms"
 	configRetention   = "retention_ms"
+	configEvents      = "events"
 )
 
 // ConfigFields are the fields of a queue's configuration, in the order that ParseConfig
 // expects.
-var ConfigFields = []string{configPaused, configDraining, configConcurrency, configRateLimit, configRateWindow, configRetention}
+var ConfigFields = []string{configPaused, configDraining, configConcurrency, configRateLimit, configRateWindow, configRetention, configEvents}
 
 // ConfigValues returns c as arguments of HSET: each field followed by its value.
 func ConfigValues(c api.QueueConfig) []any {
@@ -36,7 +39,7 @@ func ConfigValues(c api.QueueConfig) []any {
 	}
 	return []any{
 		configPaused, flag(c.Paused), configDraining, flag(c.Draining),
-		configConcurrency, c.MaxConcurrency, configRateLimit, c.RateLimit, configRateWindow, c.RateWindowMS, configRetention, c.RetentionMS,
+		configConcurrency, c.MaxConcurrency, configRateLimit, c.RateLimit, configRateWindow, c.RateWindowMS, configRetention, c.RetentionMS, configEvents, c.Events,
 	}
 }
 
@@ -50,7 +53,7 @@ func ParseConfig(values []any) api.QueueConfig {
 	}
 	return api.QueueConfig{
 		Paused: words[0] == "1", Draining: words[1] == "1",
-		MaxConcurrency: number(2), RateLimit: number(3), RateWindowMS: number(4), RetentionMS: number(5),
+		MaxConcurrency: number(2), RateLimit: number(3), RateWindowMS: number(4), RetentionMS: number(5), Events: cmp.Or(words[6], event.RecordEnds),
 	}
 }
 

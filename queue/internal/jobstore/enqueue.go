@@ -70,6 +70,7 @@ func (s *Store) Insert(ctx context.Context, call Call, items []*Entry) (replayed
 	keys, args := s.enqueueArguments(call, items)
 	reply, err := s.store.ScriptThen(ctx, storage.ScriptJobEnqueue, keys, args, func(pipe redis.Pipeliner) {
 		s.Announce(ctx, pipe, call.Queue, items)
+		s.events.Trim(ctx, pipe, call.Queue.Tenant)
 	})
 	if err != nil {
 		return false, err
@@ -91,9 +92,9 @@ func (s *Store) enqueueArguments(call Call, items []*Entry) (keys []string, args
 	if call.IdempotencyKey != "" {
 		idempotency = tenant.Idempotency(call.Queue.Namespace + ":" + call.Queue.Name + ":" + call.IdempotencyKey)
 	}
-	keys = append(make([]string, 0, 15+2*len(items)), s.Sets(call.Queue, api.JobPending)...)
+	keys = append(make([]string, 0, 16+2*len(items)), s.Sets(call.Queue, api.JobPending)...)
 	keys = append(keys, q.Set(string(api.JobScheduled)), q.Set(string(api.JobWaiting)), q.Set(string(api.JobHeld)),
-		q.Cursor(), q.Expiry(), q.After(), tenant.Queues(), idempotency, q.Config())
+		q.Cursor(), q.Expiry(), q.After(), tenant.Queues(), idempotency, q.Config(), tenant.Events())
 	for _, item := range items {
 		keys = append(keys, tenant.Run(item.ID))
 	}
@@ -263,7 +264,7 @@ func (s *Store) InsertPlain(ctx context.Context, q Queue, items []*Entry) error 
 		rank := RankOf(item.Spec.Score)
 		byRank[rank] = append(byRank[rank], item)
 	}
-	args := append(make([]any, 0, 9+2*len(items)), q.Path())
+	args := append(make([]any, 0, 11+2*len(items)), q.Path())
 	for _, list := range byRank {
 		args = append(args, len(list))
 	}
@@ -276,18 +277,21 @@ func (s *Store) InsertPlain(ctx context.Context, q Queue, items []*Entry) error 
 		}
 		args = append(args, least)
 	}
+	args = append(args, s.store.NowMS(), items[0].Run.EventDetail("", ""))
 	for _, list := range byRank {
 		for _, item := range list {
 			args = append(args, item.Spec.Score, item.ID)
 		}
 	}
 	keys := append([]string{k.Config(), k.Cursor(), tenant.Queues()}, s.Sets(q, api.JobPending)...)
+	keys = append(keys, tenant.Events())
 	_, err := s.store.ScriptBetween(ctx, storage.ScriptJobAdd, keys, args, func(pipe redis.Pipeliner) {
 		// The store's client sends a call again that got no reply. NX keeps the runs of
 		// jobs that workers have started since the first try.
 		pipe.MSetNX(ctx, records...)
 	}, func(pipe redis.Pipeliner) {
 		s.Announce(ctx, pipe, q, items)
+		s.events.Trim(ctx, pipe, q.Tenant)
 	})
 	if api.ErrorCode(err) == api.CodeQueueDraining {
 		return errors.Join(err, s.withdraw(ctx, q, items))

@@ -15,17 +15,17 @@ import (
 // computes the sets that the job leaves and enters from the two states and the score of the
 // spec.
 type Move struct {
-	Record  *Record
-	To      Run
-	Field   string // a detail that is written with the run, "" for none
-	Value   string // of Field
+	Record *Record
+	To     Run
+	Field  string // a detail that is written with the run, "" for none
+	Value  string // of Field
 	// Checkpoint replaces the stored one, "" leaves it. It is written with the run, so that it is
 	// never combined with the settlement of another lease.
 	Checkpoint string
-	Failure string // an error that is recorded, see FailureRecord; "" for none
-	release bool   // releases the unique key
-	follow  bool   // marks the consequences of the job's end as to be handled
-	Spec    string // replaces the encoded spec; "" leaves it
+	Failure    string // an error that is recorded, see FailureRecord; "" for none
+	release    bool   // releases the unique key
+	follow     bool   // marks the consequences of the job's end as to be handled
+	Spec       string // replaces the encoded spec; "" leaves it
 
 	Outcome string // set by the call: Moved, Missing, or the job's present run
 }
@@ -78,6 +78,7 @@ func (s *Store) Apply(ctx context.Context, q Queue, moves []*Move) (follow []str
 	keys, args := s.moveArguments(q, moves)
 	reply, err := s.store.ScriptThen(ctx, storage.ScriptJobMove, keys, args, func(pipe redis.Pipeliner) {
 		s.announceMoves(ctx, pipe, q, moves)
+		s.events.Trim(ctx, pipe, q.Tenant)
 	})
 	if err != nil {
 		return nil, err
@@ -97,7 +98,7 @@ func (s *Store) Apply(ctx context.Context, q Queue, moves []*Move) (follow []str
 // are passed once. As in enqueueArguments, keys that few moves need are named by position.
 func (s *Store) moveArguments(q Queue, moves []*Move) (keys []string, args []any) {
 	k, tenant := s.Keys(q), s.store.JobKeys(q.Tenant)
-	keys = []string{k.Cursor(), k.After()}
+	keys = []string{k.Cursor(), k.After(), k.Config(), tenant.Events()}
 	positions := map[string]int{}
 	for _, m := range moves {
 		for _, state := range []api.JobState{m.Record.Run.State, m.To.State} {
@@ -107,11 +108,11 @@ func (s *Store) moveArguments(q Queue, moves []*Move) (keys []string, args []any
 			}
 		}
 	}
-	sets := len(keys) - 2
+	sets := len(keys) - 4
 	for _, m := range moves {
 		keys = append(keys, tenant.Run(m.Record.ID))
 	}
-	args = append(make([]any, 0, 3+17*len(moves)), sets, len(moves), s.store.NowMS())
+	args = append(make([]any, 0, 4+19*len(moves)), sets, len(moves), s.store.NowMS(), q.Path())
 	for _, m := range moves {
 		meta, failures, unique, spec, rank, at := 0, 0, 0, 0, -1, ScoreText(m.To.At)
 		if m.Field != "" || m.Checkpoint != "" {
@@ -139,7 +140,7 @@ func (s *Store) moveArguments(q Queue, moves []*Move) (keys []string, args []any
 		}
 		args = append(args, m.Record.ID, m.Record.Stored, m.To.String(),
 			positions[s.SetOf(q, m.Record.Run.State, m.Record.Spec.Score)], positions[s.SetOf(q, m.To.State, m.Record.Spec.Score)],
-			at, rank, m.Field, m.Value, m.Checkpoint, meta, failures, m.Failure, unique, m.Spec, spec, follow)
+			at, rank, m.Field, m.Value, m.Checkpoint, meta, failures, m.Failure, unique, m.Spec, spec, follow, m.events(), m.eventDetail())
 	}
 	return keys, args
 }

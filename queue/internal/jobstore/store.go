@@ -8,6 +8,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/events"
 )
 
 // Store reads and writes the jobs of all tenants. It is safe for concurrent use.
@@ -21,6 +22,7 @@ type Store struct {
 	Floors    storage.Floors
 	summaries *otter.Cache[Key, *Summary]
 	notify    Notify
+	events    *events.Log
 }
 
 // Notify holds the functions by which a Store reports what it changed. Both only shorten the
@@ -46,5 +48,5 @@ func New(store *storage.Store, retention storage.Retention, notify Notify) (*Sto
 	if err != nil {
 		return nil, fmt.Errorf("queue: %w", err)
 	}
-	return &Store{store: store, rdb: store.Client(), retention: retention.Or(api.JobRetentionMS), summaries: summaries, notify: notify}, nil
+	return &Store{store: store, rdb: store.Client(), retention: retention.Or(api.JobRetentionMS), summaries: summaries, notify: notify, events: events.New(store)}, nil
 }

@@ -104,6 +104,7 @@ func queueText(q api.Queue) string {
 		{"MAX CONCURRENCY", most(q.MaxConcurrency)},
 		{"RATE LIMIT", rate},
 		{"ENDED JOBS KEPT", kept},
+		{"EVENTS", q.Events},
 	}
 	for _, state := range api.JobStates() {
 		rows = append(rows, []string{strings.ToUpper(string(state)), strconv.FormatInt(q.Depths[state], 10)})
@@ -128,11 +129,13 @@ func (a commands) queuePauseCommand() *cobra.Command {
 func (a commands) queueSetCommand() *cobra.Command {
 	var concurrency, rate int64
 	var window, retention time.Duration
+	var events string
 	cmd := &cobra.Command{
-		Use: "set QUEUE", Short: "Limit the active jobs of a queue and the jobs that start in a time window, and set how long ended jobs are kept",
+		Use: "set QUEUE", Short: "Limit the active jobs of a queue and the jobs that start in a time window, and set how long ended jobs are kept and which events are recorded",
 		Example: `  sous queue set emails --max-concurrency 20
   sous queue set emails --rate-limit 100 --rate-window 1m
-  sous queue set emails --retention 24h`,
+  sous queue set emails --retention 24h
+  sous queue set emails --events all`,
 		Args: cobra.ExactArgs(1),
 	}
 	flags := cmd.Flags()
@@ -140,12 +143,16 @@ func (a commands) queueSetCommand() *cobra.Command {
 	flags.Int64Var(&rate, "rate-limit", 0, "largest number of jobs that start in a window (0: no limit)")
 	flags.DurationVar(&window, "rate-window", 0, "length of the window of --rate-limit (default 1s)")
 	flags.DurationVar(&retention, "retention", 0, "how long ended jobs are kept, from 1h to 8760h (0: as long as the tenant's others)")
+	flags.StringVar(&events, "events", "", "which events of jobs are recorded: all, ends (completed, dead, cancelled) or off")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		queue, err := a.queueTarget(args[0])
 		if err != nil {
 			return err
 		}
 		var change client.QueueChange
+		if flags.Changed("events") {
+			change.Events = &events
+		}
 		if flags.Changed("max-concurrency") {
 			change.MaxConcurrency = &concurrency
 		}
@@ -161,7 +168,7 @@ func (a commands) queueSetCommand() *cobra.Command {
 			change.RetentionMS = &ms
 		}
 		if change == (client.QueueChange{}) {
-			return fmt.Errorf("nothing to set: give --max-concurrency, --rate-limit, --rate-window or --retention")
+			return fmt.Errorf("nothing to set: give --max-concurrency, --rate-limit, --rate-window, --retention or --events")
 		}
 		return a.printQueue(queue.Configure(cmd.Context(), change))
 	}

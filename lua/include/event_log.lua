@@ -1,0 +1,36 @@
+-- The events of a script's jobs, which write_events appends to the tenant's log. Package
+-- storage/events documents the entries, api/event the types.
+local event_types = {}  -- in the order of their first event
+local event_groups = {} -- by type: ids, details, last detail
+local event_ends = {['job.completed'] = true, ['job.dead'] = true, ['job.cancelled'] = true}
+
+-- note_event notes an event of a job. detail describes it in JSON. A detail that is that of
+-- the event before is left out.
+local function note_event(event_type, id, detail)
+  local group = event_groups[event_type]
+  if not group then
+    group = {ids = {}, details = {}}
+    event_groups[event_type] = group
+    event_types[#event_types + 1] = event_type
+  end
+  group.ids[#group.ids + 1] = id
+  group.details[#group.ids] = detail == group.last and '' or detail
+  group.last = detail
+end
+
+-- write_events appends the noted events that the queue, named ns/q, records. It comes before
+-- the changes: KVRocks may die between two commands of a script, and a change without its
+-- event would never be seen.
+local function write_events(events_key, config_key, queue, now)
+  if #event_types == 0 then
+    return
+  end
+  local mode = redis.call('HGET', config_key, 'events')
+  for _, event_type in ipairs(event_types) do
+    if mode == 'all' or mode ~= 'off' and event_ends[event_type] then
+      local group = event_groups[event_type]
+      redis.call('XADD', events_key, '*', 'type', event_type, 'queue', queue, 'at', now,
+        'ids', table.concat(group.ids, ' '), 'details', table.concat(group.details, '\n'))
+    end
+  end
+end

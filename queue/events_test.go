@@ -1,0 +1,141 @@
+package queue_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/event"
+	"github.com/codesous/sous/queue"
+	"github.com/codesous/sous/storage/events"
+)
+
+// recorded returns the events of the tenant's log.
+func (f *fixture) recorded(t testing.TB) []event.Event {
+	t.Helper()
+	page, err := events.New(f.store).Read(t.Context(), f.tenant, "", 100_000)
+	if err != nil {
+		t.Fatalf("Read: %v", err)
+	}
+	return page.Events
+}
+
+// history returns the types of a job's events, each with the attempt.
+func (f *fixture) history(t testing.TB, id string) string {
+	t.Helper()
+	var out []string
+	for _, e := range f.recorded(t) {
+		if e.Subject == "jobs/"+id {
+			out = append(out, strings.TrimPrefix(e.Type, "job.")+string(rune('0'+e.Data.Attempt)))
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+func (f *fixture) recordEvents(t testing.TB, mode string) {
+	t.Helper()
+	if _, err := f.Configure(t.Context(), f.tenant, namespace, emails, queue.Change{Events: &mode}); err != nil {
+		t.Fatalf("Configure with events %q: %v", mode, err)
+	}
+}
+
+// Each change of a job's state is an event, in the order of the changes.
+func TestJobsRecordEvents(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		f.recordEvents(t, event.RecordAll)
+		first := f.add(t, job(`1`, func(j *api.NewJob) { j.MaxAttempts = 2 }))[0].ID
+		f.fail(t, f.fetch(t, 1)[0], func(x *api.JobFail) { x.Error = "no route" })
+		f.clock.advance(time.Hour)
+		f.tend(t) // promotes it, which is no event
+		f.fail(t, f.fetch(t, 1)[0])
+		if _, err := f.Retry(t.Context(), f.tenant, first); err != nil {
+			t.Fatalf("Retry: %v", err)
+		}
+		f.ack(t, f.fetch(t, 1)[0], `{"ok":true}`)
+		if got, want := f.history(t, first), "enqueued0 started1 failed1 retrying1 started2 failed2 dead2 revived2 started3 completed3"; got != want {
+			t.Errorf("events of a job that is retried:\ngot  %s\nwant %s", got, want)
+		}
+		at := slices.IndexFunc(f.recorded(t), func(e event.Event) bool { return e.Type == event.JobFailed })
+		want := event.Data{Namespace: namespace, Queue: emails, Attempt: 1, WorkerID: "w1", Error: "no route"}
+		if diff := cmp.Diff(want, f.recorded(t)[at].Data); diff != "" {
+			t.Errorf("data of job.failed (-want +got):\n%s", diff)
+		}
+
+		held := f.add(t, job(`1`, func(j *api.NewJob) { j.Hold = true }))[0].ID
+		if _, err := f.Approve(t.Context(), f.tenant, held); err != nil {
+			t.Fatalf("Approve: %v", err)
+		}
+		leased := f.fetch(t, 1)[0]
+		if _, err := f.Ack(t.Context(), f.tenant, []api.JobAck{{ID: leased.ID, LeaseEpoch: leased.LeaseEpoch, Continue: true}}); err != nil {
+			t.Fatalf("Ack: %v", err)
+		}
+		f.fetch(t, 1)
+		f.clock.advance(time.Hour)
+		f.tend(t)
+		if _, err := f.Cancel(t.Context(), f.tenant, held); err != nil {
+			t.Fatalf("Cancel: %v", err)
+		}
+		if got, want := f.history(t, held), "enqueued0 released0 started1 continued1 started1 failed1 retrying1 cancelled1"; got != want {
+			t.Errorf("events of a job that is held:\ngot  %s\nwant %s", got, want)
+		}
+	})
+}
+
+// A queue records the ends of jobs, if its configuration names no others.
+func TestQueuesChooseTheirEvents(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		run := func() (ids []string) {
+			for _, j := range f.add(t, job(`1`), job(`2`), job(`3`)) {
+				ids = append(ids, j.ID)
+			}
+			leased := f.fetch(t, 3)
+			f.ack(t, leased[0], "")
+			f.ack(t, leased[1], `{"ok":true}`)
+			f.fail(t, leased[2], func(x *api.JobFail) { x.Fatal = true })
+			return ids
+		}
+		for _, tc := range []struct{ mode, acked, failed string }{
+			{"", "completed1", "dead1"},
+			{event.RecordOff, "", ""},
+			{event.RecordAll, "enqueued0 started1 completed1", "enqueued0 started1 failed1 dead1"},
+			{event.RecordEnds, "completed1", "dead1"},
+		} {
+			if tc.mode != "" {
+				f.recordEvents(t, tc.mode)
+			}
+			ids := run()
+			got := []string{f.history(t, ids[0]), f.history(t, ids[1]), f.history(t, ids[2])}
+			if diff := cmp.Diff([]string{tc.acked, tc.acked, tc.failed}, got); diff != "" {
+				t.Errorf("events of jobs with mode %q (-want +got):\n%s", tc.mode, diff)
+			}
+		}
+	})
+}
+
+// A batch is one entry of the log, however many jobs it has.
+func TestEventsOfABatchAreOneEntry(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		jobs := slices.Repeat([]api.NewJob{job(`1`)}, 64)
+		f.add(t, jobs...)
+		var acks []api.JobAck
+		for _, j := range f.fetch(t, len(jobs)) {
+			acks = append(acks, api.JobAck{ID: j.ID, LeaseEpoch: j.LeaseEpoch})
+		}
+		for range 2 { // a repeat records nothing
+			if _, err := f.Ack(t.Context(), f.tenant, acks); err != nil {
+				t.Fatalf("Ack: %v", err)
+			}
+		}
+		entries, err := f.store.Client().XLen(t.Context(), f.store.JobKeys(f.tenant).Events()).Result()
+		if found := f.recorded(t); err != nil || entries != 1 || len(found) != 64 || found[63].Data.WorkerID != "w1" {
+			t.Errorf("events of 64 acks: got %d entries, error %v, %d events; want 1 entry and 64 events of w1", entries, err, len(found))
+		}
+	})
+}
