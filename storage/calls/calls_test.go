@@ -48,7 +48,7 @@ func TestCountsOfReplicas(t *testing.T) {
 		}
 		hour := time.Hour.Milliseconds()
 		since := (now/hour - 23) * hour
-		p50, p99 := int64(8), int64(512)
+		p50, p99 := int64(7), int64(512) // 4 + 4 * 49/97
 		mail := got[0]
 		if mail.LastFailure == nil || len(mail.LastFailure.Message) != api.MaxFailureMessageBytes || mail.LastFailure.ActivationID != "mailerror" {
 			t.Errorf("last failure: got %+v, want a message of %d bytes", mail.LastFailure, api.MaxFailureMessageBytes)
