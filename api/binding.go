@@ -107,13 +107,13 @@ func (b *WorkerBinding) validateTarget(kind string) error {
 	target := b.ActivityMap[kind]
 	path := "activity_map." + kind
 	if ValidateName("function", target.Function) != nil {
-		return bindingField(path+".function", "must match "+NamePattern)
+		return bindingField(path+".function", NameRule)
 	}
 	switch ref := target.Ref(); {
 	case ref.Alias != "" && ref.Version != 0:
 		return bindingField(path, "must have either an alias or a version")
 	case ref.Validate() != nil:
-		return bindingField(path, "must have an alias that matches "+AliasPattern+" or a version from 1 on")
+		return bindingField(path, refRule)
 	}
 	return nil
 }

@@ -7,10 +7,15 @@ import (
 	"unicode/utf8"
 )
 
-// The patterns of names in the document storage. They allow no colon and no slash.
+// The patterns of names in the document storage, and rules that state them in words. They allow
+// no colon and no slash.
 const (
 	InstallPattern           = `[A-Za-z0-9][A-Za-z0-9._-]{0,63}`
 	DocumentNamespacePattern = `[a-z0-9][a-z0-9_-]{0,63}`
+
+	DocumentNamespaceRule = "must have 1 to 64 characters: a to z, 0 to 9, _ and -, and begin with a letter or a digit"
+	idCharacters          = "characters: A to Z, a to z, 0 to 9, ., _ and -, and begin with a letter or a digit"
+	installRule           = "must have 1 to 64 " + idCharacters
 )
 
 // Bounds of registered installs.
@@ -39,7 +44,7 @@ func ValidateInstall(s string) error {
 		return nil
 	}
 	if !isInstall(s) {
-		return DocumentFieldError("install", "must match "+InstallPattern)
+		return DocumentFieldError("install", installRule)
 	}
 	return nil
 }
@@ -73,7 +78,7 @@ func InstallOf(install string) (namespace, function string, ok bool) {
 // DocumentNamespacePattern.
 func ValidateDocumentNamespace(s string) error {
 	if s == "" || s[0] == '_' || s[0] == '-' || !isTail(s, 1, 64, "_-") {
-		return DocumentFieldError("namespace", "must match "+DocumentNamespacePattern)
+		return DocumentFieldError("namespace", DocumentNamespaceRule)
 	}
 	return nil
 }

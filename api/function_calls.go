@@ -3,7 +3,7 @@ package api
 // FunctionCalls is a function with what it serves, and a summary of its latest calls. The
 // calls are those that ended since SinceMS, the beginning of the hour 23 hours ago; failures
 // are those of them with the status error or timeout. Durations has only buckets with calls,
-// the fastest first. P50MS and P99MS are estimates from Durations, null without calls.
+// the fastest first. P50MS and P99MS are interpolated in Durations, null without calls.
 type FunctionCalls struct {
 	FunctionDetail
 	SinceMS     int64            `json:"since_ms"`
@@ -33,21 +33,3 @@ type FunctionFailure struct {
 
 // MaxFailureMessageBytes bounds the message of a FunctionFailure.
 const MaxFailureMessageBytes = 256
-
-// Percentile estimates the duration in milliseconds that the share of calls, from 0 to 1, did
-// not exceed: the bound of its bucket. It is nil without calls.
-func Percentile(durations []DurationCount, share float64) *int64 {
-	total := int64(0)
-	for _, d := range durations {
-		total += d.Calls
-	}
-	below := int64(0)
-	for _, d := range durations {
-		below += d.Calls
-		if d.Calls > 0 && float64(below) >= share*float64(total) {
-			bound := d.BelowMS
-			return &bound
-		}
-	}
-	return nil
-}

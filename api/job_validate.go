@@ -21,7 +21,7 @@ func ValidateBatchID(s string) error {
 // function.
 func ValidateQueue(s string) error {
 	if !isName(strings.TrimPrefix(s, FunctionQueuePrefix), 63) {
-		return nameError("queue", s, "must match "+NamePattern+", or be "+FunctionQueuePrefix+" and a function")
+		return nameError("queue", s, "must be "+FunctionQueuePrefix+" and the name of a function, or have 1 to 64 "+nameCharacters)
 	}
 	return nil
 }
@@ -131,7 +131,7 @@ func (o *JobOptions) validateRelations(depth int) error {
 
 func (t *JobTarget) validate() error {
 	if ValidateName("function", t.Function) != nil {
-		return jobField("target.function", "must match "+NamePattern)
+		return jobField("target.function", NameRule)
 	}
 	if (Ref{Alias: t.Alias, Version: t.Version}).Validate() != nil {
 		return jobField("target", "must have either an alias or a version")

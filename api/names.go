@@ -9,12 +9,18 @@ import (
 	"github.com/oklog/ulid/v2"
 )
 
-// The patterns of names; docs/api.md lists them. A name contains no colon, slash or
-// brace, so that it is always one segment of a store key.
+// The patterns of names, which docs/api.md lists, and rules that state them in words. A name
+// contains no colon, slash or brace, so that it is always one segment of a store key.
 const (
 	TenantPattern = `t_[a-z0-9]{6,32}`
 	NamePattern   = `[a-z][a-z0-9_-]{0,63}`
 	AliasPattern  = `[a-z][a-z0-9_-]{0,31}`
+
+	TenantRule     = "must be t_ and 6 to 32 more characters: a to z and 0 to 9"
+	NameRule       = "must have 1 to 64 " + nameCharacters
+	AliasRule      = "must have 1 to 32 " + nameCharacters
+	nameCharacters = "characters: a to z, 0 to 9, _ and -, and begin with a letter"
+	refRule        = "must have a version from 1 on, or an alias, which " + AliasRule
 )
 
 // The patterns are matched by hand: names are checked on every call, and a sandbox
@@ -62,7 +68,7 @@ func nameError(field, value, rule string) *Error {
 // ValidateTenant returns CodeValidationName unless s matches TenantPattern.
 func ValidateTenant(s string) error {
 	if rest, ok := strings.CutPrefix(s, "t_"); !ok || !isTail(rest, 6, 32, "") {
-		return nameError("tenant", s, "must match "+TenantPattern)
+		return nameError("tenant", s, TenantRule)
 	}
 	return nil
 }
@@ -71,7 +77,7 @@ func ValidateTenant(s string) error {
 // names of namespaces, functions, schedules and workers. The error names field.
 func ValidateName(field, s string) error {
 	if !isName(s, 63) {
-		return nameError(field, s, "must match "+NamePattern)
+		return nameError(field, s, NameRule)
 	}
 	return nil
 }
@@ -79,7 +85,7 @@ func ValidateName(field, s string) error {
 // ValidateAlias returns CodeValidationName unless s matches AliasPattern.
 func ValidateAlias(s string) error {
 	if !isName(s, 31) {
-		return nameError("alias", s, "must match "+AliasPattern)
+		return nameError("alias", s, AliasRule)
 	}
 	return nil
 }

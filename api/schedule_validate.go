@@ -137,13 +137,13 @@ func scheduleField(path, rule string) error {
 
 func (s *Schedule) validateRef() error {
 	if ValidateName("function", s.Ref.Function) != nil {
-		return scheduleField("ref.function", "must match "+NamePattern)
+		return scheduleField("ref.function", NameRule)
 	}
 	switch ref := s.Ref.Ref(); {
 	case ref.Alias != "" && ref.Version != 0:
 		return scheduleField("ref", "must have either an alias or a version")
 	case ref.Validate() != nil:
-		return scheduleField("ref", "must have an alias that matches "+AliasPattern+" or a version from 1 on")
+		return scheduleField("ref", refRule)
 	}
 	return nil
 }
@@ -151,7 +151,7 @@ func (s *Schedule) validateRef() error {
 func (q *ScheduleQueue) validate() error {
 	switch {
 	case ValidateQueue(q.Name) != nil:
-		return scheduleField("queue.name", "must match "+NamePattern)
+		return scheduleField("queue.name", NameRule)
 	case strings.HasPrefix(q.Name, FunctionQueuePrefix):
 		return scheduleField("queue.name", "is reserved: name the function in ref")
 	}

@@ -12,8 +12,12 @@ const (
 	maxSecretNameBytes = 64
 )
 
-// SecretPattern is the pattern of names of secrets. It allows no colon and no slash.
-const SecretPattern = `[A-Za-z_][A-Za-z0-9_.-]{0,63}`
+// SecretPattern is the pattern of names of secrets, SecretRule the same in words. It allows no
+// colon and no slash.
+const (
+	SecretPattern = `[A-Za-z_][A-Za-z0-9_.-]{0,63}`
+	SecretRule    = "must have 1 to 64 characters: A to Z, a to z, 0 to 9, _, . and -, and begin with a letter or _"
+)
 
 // Secret is the metadata of a secret. It never has the value, which storage/secrets seals
 // and stores apart.
@@ -42,7 +46,7 @@ func ValidateSecretName(s string) error {
 		ok = c >= 'a' && c <= 'z' || s[i] >= '0' && s[i] <= '9' || s[i] == '_' || s[i] == '.' || s[i] == '-'
 	}
 	if !ok {
-		return nameError("secret", s, "must match "+SecretPattern)
+		return nameError("secret", s, SecretRule)
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ func ValidateTaskID(s string) error {
 		ok = ok && (letter || i > 0 && strings.IndexByte("._-", c) >= 0)
 	}
 	if !ok {
-		return nameError("task_id", s, fmt.Sprintf("must match [A-Za-z0-9][A-Za-z0-9._-]{0,%d}", MaxTaskIDLength-1))
+		return nameError("task_id", s, fmt.Sprintf("must have 1 to %d %s", MaxTaskIDLength, idCharacters))
 	}
 	return nil
 }

@@ -103,6 +103,8 @@ func (immediate) Check(context.Context, string, string, string, []byte) error { 
 
 func (immediate) FunctionChanged(context.Context, string, string, string) {}
 
+func (immediate) FlushCalls(context.Context, string, string) {}
+
 func (immediate) Warm(string, string, string, *api.Version) {}
 
 func (immediate) Enqueue(context.Context, api.Invocation) (*api.Queued, error) { return nil, nil }

@@ -85,6 +85,8 @@ func (e *engine) Verify(context.Context, string, string, string, *api.VersionCon
 	return nil, nil
 }
 
+func (*engine) FlushCalls(context.Context, string, string) {}
+
 func (*engine) Warm(string, string, string, *api.Version) {}
 
 func (e *engine) FunctionChanged(context.Context, string, string, string) {

@@ -21,7 +21,7 @@ func TestPathWithoutAliasGetsAHint(t *testing.T) {
 		"orders":       `alias "orders" does not exist; a path of the function follows the alias: ` + base + "prod/orders",
 		"orders/7?a=b": `alias "orders" does not exist; a path of the function follows the alias: ` + base + "prod/orders/7",
 		"7":            `version 7 does not exist; a path of the function follows the alias: ` + base + "prod/7",
-		"Orders":       `alias "Orders" must match [a-z][a-z0-9_-]{0,31}; a path of the function follows the alias: ` + base + "prod/Orders",
+		"Orders":       `alias "Orders" must have 1 to 32 characters: a to z, 0 to 9, _ and -, and begin with a letter; a path of the function follows the alias: ` + base + "prod/Orders",
 		"":             `alias "prod" does not exist`,
 		"prod/":        `alias "prod" does not exist`,
 	} {

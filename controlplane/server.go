@@ -66,6 +66,7 @@ type Engine interface {
 	// Authorize returns the error with which Invoke would refuse inv. Nothing runs.
 	Authorize(ctx context.Context, inv *api.Invocation) error
 	functions.Engine
+	functions.CallCounter
 	triggers.Engine
 }
 
@@ -243,7 +244,7 @@ func (s *Server) endpoints(ctx context.Context, engine Engine, broker *queue.Bro
 	waits := admission.NewWaits(cfg.MaxWaits)
 	all := s.serviceEndpoints(cfg)
 	for _, resource := range []interface{ Endpoints() []rest.Endpoint }{
-		functions.New(s.store, engine, cfg.Clock, cfg.FollowInterval, waits),
+		functions.New(s.store, engine, engine, cfg.Clock, cfg.FollowInterval, waits),
 		jobs.New(broker, taskService, engine, waits, cfg.Logger),
 		documentsapi.New(documentService, waits),
 		tenancy.New(s.store, cfg.Quotas, cfg.Secrets, s.auth, cfg.Clock),

@@ -235,6 +235,12 @@ func (i *Invoker) Cancel(ctx context.Context, tenant, id string) (*api.Activatio
 	return &rec.Activation, nil
 }
 
+// FlushCalls writes the calls of a namespace that ended on this replica, so that a read of the
+// counts that follows has them.
+func (i *Invoker) FlushCalls(ctx context.Context, tenant, namespace string) {
+	i.calls.FlushOf(ctx, tenant, namespace)
+}
+
 // Check compiles a tenant's bundle in a sandbox of its own, and caches the script for
 // the tenant's first call of it. Errors: CodeValidationSource with file, line
 // and column.

@@ -134,6 +134,8 @@ func leaves(s *jsonschema.Schema, e *jsonschema.ValidationError, prefix string, 
 		for _, name := range k.Missing {
 			fields = append(fields, api.FieldError{Path: join(at, name), Message: "is required"})
 		}
+	case *kind.Pattern:
+		fields = append(fields, api.FieldError{Path: at, Message: cmp.Or(patternRule(k.Want), schema.Rule(at, k, p))})
 	default:
 		fields = append(fields, api.FieldError{Path: at, Message: schema.Rule(at, k, p)})
 	}

@@ -168,7 +168,7 @@ func (a *API) internalStorage(w http.ResponseWriter, r *http.Request) error {
 		delete(fields, name)
 	}
 	if err := api.ValidateTenant(named.TenantID); err != nil {
-		return api.DocumentFieldError("tenantId", "must match "+api.TenantPattern)
+		return api.DocumentFieldError("tenantId", api.TenantRule)
 	}
 	request, err := api.EncodeJSON(fields)
 	if err != nil {

@@ -41,6 +41,13 @@ type Engine interface {
 	Cancel(ctx context.Context, tenant, id string) (*api.Activation, error)
 }
 
+// CallCounter holds the calls that ended on this replica and are not in the store yet.
+// invoker.Invoker implements it.
+type CallCounter interface {
+	// FlushCalls writes those of a namespace.
+	FlushCalls(ctx context.Context, tenant, namespace string)
+}
+
 // API serves functions and what belongs to them. It is safe for concurrent use.
 type API struct {
 	functions   *storage.Functions
@@ -51,6 +58,7 @@ type API struct {
 	logs        *activations.Logs
 	calls       *calls.Repository
 	engine      Engine
+	counter     CallCounter
 	publisher   *Publisher
 
 	clock          func() time.Time
@@ -64,7 +72,7 @@ type API struct {
 
 // New returns the API of the functions in a store. A followed log is read again every
 // followInterval. Followed logs are counted against waits.
-func New(store *storage.Store, engine Engine, clock func() time.Time, followInterval time.Duration, waits *admission.Waits) *API {
+func New(store *storage.Store, engine Engine, counter CallCounter, clock func() time.Time, followInterval time.Duration, waits *admission.Waits) *API {
 	a := &API{
 		functions:      storage.NewFunctions(store),
 		drafts:         storage.NewDrafts(store),
@@ -74,6 +82,7 @@ func New(store *storage.Store, engine Engine, clock func() time.Time, followInte
 		logs:           activations.NewLogs(store),
 		calls:          calls.New(store),
 		engine:         engine,
+		counter:        counter,
 		clock:          clock,
 		followInterval: followInterval,
 		waits:          waits,

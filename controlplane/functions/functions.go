@@ -180,7 +180,8 @@ func (a *API) listFunctions(ctx context.Context, in *listFunctionsInput) (*rest.
 }
 
 // listFunctionCalls answers with a page of a namespace's functions by name, each as a summary
-// (storage.Functions.Summaries) with its calls.
+// (storage.Functions.Summaries) with its calls: all of this replica, and those of others until
+// their last flush.
 func (a *API) listFunctionCalls(ctx context.Context, in *listFunctionsInput) (*rest.PageOutput[api.FunctionCalls], error) {
 	tenant, namespace := string(in.Tenant), string(in.Namespace)
 	return rest.ReadPage(rest.ListScope("function-calls", tenant, namespace), in.Cursor, func(after string) ([]api.FunctionCalls, string, error) {
@@ -188,6 +189,7 @@ func (a *API) listFunctionCalls(ctx context.Context, in *listFunctionsInput) (*r
 		if err != nil {
 			return nil, "", err
 		}
+		a.counter.FlushCalls(ctx, tenant, namespace)
 		return items, next, a.calls.Add(ctx, tenant, namespace, items)
 	})
 }

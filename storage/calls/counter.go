@@ -102,7 +102,43 @@ func failureOf(a *api.Activation) *api.FunctionFailure {
 func bucket(ms int64) int { return min(bits.Len64(uint64(max(ms, 0))), buckets-1) }
 
 // Flush writes the calls that were counted, unless ctx ends before an earlier Flush has.
-func (c *Counter) Flush(ctx context.Context) {
+func (c *Counter) Flush(ctx context.Context) { c.flush(ctx, c.takeAll) }
+
+// FlushOf writes the calls that were counted of a namespace, for a read that follows. The calls
+// are written even if ctx ends.
+func (c *Counter) FlushOf(ctx context.Context, tenant, namespace string) {
+	c.flush(context.WithoutCancel(ctx), func() map[place]*tally { return c.takeOf(tenant, namespace) })
+}
+
+// takeAll returns the calls that are not written yet, and ends the timer.
+func (c *Counter) takeAll() map[place]*tally {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	taken := c.open
+	c.open = map[place]*tally{}
+	if c.timer != nil {
+		c.timer.Stop()
+		c.timer = nil
+	}
+	return taken
+}
+
+// takeOf is takeAll for a namespace. The timer goes on, for the others.
+func (c *Counter) takeOf(tenant, namespace string) map[place]*tally {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	taken := map[place]*tally{}
+	for key, t := range c.open {
+		if key.tenant == tenant && key.namespace == namespace {
+			taken[key] = t
+			delete(c.open, key)
+		}
+	}
+	return taken
+}
+
+// flush writes the calls that take returns, after those of an earlier flush.
+func (c *Counter) flush(ctx context.Context, take func() map[place]*tally) {
 	ctx, cancel := context.WithTimeout(ctx, writeWithin)
 	defer cancel()
 	select {
@@ -111,14 +147,6 @@ func (c *Counter) Flush(ctx context.Context) {
 	case <-ctx.Done():
 		return
 	}
-	c.mu.Lock()
-	gathered := c.open
-	c.open = map[place]*tally{}
-	if c.timer != nil {
-		c.timer.Stop()
-		c.timer = nil
-	}
-	c.mu.Unlock()
 	pipe := c.s.Client().Pipeline()
 	held, lost := 0, 0
 	var failed error
@@ -129,7 +157,7 @@ func (c *Counter) Flush(ctx context.Context) {
 		}
 		held = 0
 	}
-	for key, t := range gathered {
+	for key, t := range take() {
 		c.add(ctx, pipe, key, t)
 		held++
 		if held == pipelined {

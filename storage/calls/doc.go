@@ -3,7 +3,9 @@
 //
 // A Counter adds up the calls that end on a replica, in memory, and writes the sums every two
 // seconds in one pipeline. So a function that is called 10,000 times a second costs a handful
-// of commands every two seconds, and a replica without calls none. The counts are approximate:
+// of commands every two seconds, and a replica without calls none. A replica that reads the
+// counts of a namespace writes its own first (FlushOf), so that a call shows in the list that
+// follows it; the calls of other replicas are at most two seconds late. The counts are approximate:
 // those of the last two seconds are lost with a killed replica, and those of a pipeline that
 // the store did not answer are dropped, since they may have been written. Activations that
 // readers end as lost are not counted.

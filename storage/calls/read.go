@@ -59,7 +59,7 @@ func (r *Repository) Add(ctx context.Context, tenant, namespace string, of []api
 				of[i].Calls += n
 			}
 		}
-		of[i].P50MS, of[i].P99MS = api.Percentile(of[i].Durations, .5), api.Percentile(of[i].Durations, .99)
+		of[i].P50MS, of[i].P99MS = percentile(of[i].Durations, .5), percentile(of[i].Durations, .99)
 		if raw := all[i].failure.Val(); raw != "" {
 			last, err := storage.Decode[api.FunctionFailure](raw)
 			if err != nil {

@@ -68,7 +68,7 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if err == nil {
 		return command.ExitOK
 	}
-	err = command.MissingFlags(cmd, err)
+	err = a.SuggestName(ctx, cmd, command.MissingFlags(cmd, err))
 	a.Report(err)
 	return command.ExitCode(err)
 }

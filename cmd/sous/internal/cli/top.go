@@ -74,8 +74,9 @@ func (a commands) topCommand() *cobra.Command {
 q or Ctrl-C is pressed.
 
 CALLS/S and ENDED/S are averages of the last 10 seconds; servers count calls every 2
-seconds. CALLS and FAILED are those of the last 24 hours. With --once, with -o json and
-without a terminal, it takes two readings, --interval apart, prints the table and ends.`,
+seconds. CALLS and FAILED are those of the last 24 hours; P50 and P99 are interpolated in
+their histogram, whose bounds double. With --once, with -o json and without a terminal, it
+takes two readings, --interval apart, prints the table and ends.`,
 		Example: `  sous top
   sous top --namespace shop --once
   sous top -o json | jq '.queues[] | select(.pending > 100)'`,

@@ -2,6 +2,7 @@ package activations
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -61,7 +62,11 @@ func (a commands) noteMissing(ctx context.Context, t *command.Target, functions 
 			_, err = fn.Get(ctx)
 		}
 		if api.ErrorCode(err) == api.CodeFunctionNotFound {
-			a.Note("function %q does not exist in namespace %s", name, t.NamespaceName)
+			suggestion := ""
+			if meant := command.SimilarFunction(ctx, t, name); meant != "" {
+				suggestion = fmt.Sprintf("; did you mean %q?", meant)
+			}
+			a.Note("function %q does not exist in namespace %s%s", name, t.NamespaceName, suggestion)
 		}
 	}
 }

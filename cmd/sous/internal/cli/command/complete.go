@@ -12,11 +12,12 @@ import (
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/client"
 	"github.com/codesous/sous/api/domain"
+	"github.com/codesous/sous/api/trigger"
 )
 
 const (
-	completeWithin = time.Second // a shell waits this long for the server
-	completeLimit  = 200         // names that a completion offers
+	completeWithin = time.Second      // a shell waits this long for the server
+	completeLimit  = api.MaxPageLimit // names that a completion offers: one page
 )
 
 // completions are the names that the first argument of a command may have, by the name of its
@@ -198,6 +199,11 @@ func taskIDs(ctx context.Context, t *Target, taskType string) ([]string, error) 
 	return namesOf(ctx, openTasks(t, taskType), func(k api.Task) string { return k.TaskID + "\t" + string(k.State) })
 }
 
+// openTaskPaths returns the types and ids of the tasks that have not ended.
+func openTaskPaths(ctx context.Context, t *Target) ([]string, error) {
+	return namesOf(ctx, openTasks(t, ""), func(k api.Task) string { return k.TaskType + "/" + k.TaskID })
+}
+
 // openTasks returns the list call of the tasks of a type, "" for all.
 func openTasks(t *Target, taskType string) func(context.Context, client.PageOptions) (api.Page[api.Task], error) {
 	return func(ctx context.Context, o client.PageOptions) (api.Page[api.Task], error) {
@@ -231,13 +237,23 @@ func functionNames(ctx context.Context, t *Target) ([]string, error) {
 	return namesOf(ctx, t.Namespace.Functions, func(f api.Function) string { return f.Name })
 }
 
+func triggerQueues(ctx context.Context, t *Target) ([]string, error) {
+	return namesOf(ctx, t.Namespace.Triggers, func(q trigger.QueueTrigger) string { return q.Queue })
+}
+
+func kvKeys(ctx context.Context, t *Target) ([]string, error) {
+	return namesOf(ctx, func(ctx context.Context, o client.PageOptions) (api.Page[api.KVEntry], error) {
+		return t.Namespace.KV(ctx, "", o)
+	}, func(e api.KVEntry) string { return e.Key })
+}
+
 func scheduleNames(ctx context.Context, t *Target) ([]string, error) {
 	return namesOf(ctx, t.Namespace.Schedules, func(s api.ScheduleStatus) string { return s.Name })
 }
 
 // namesOf returns the names of the first completeLimit items of a listing.
 func namesOf[T any](ctx context.Context, list func(context.Context, client.PageOptions) (api.Page[T], error), name func(T) string) ([]string, error) {
-	items, _, err := Collect(client.All(ctx, list, client.PageOptions{}), completeLimit)
+	items, _, err := Collect(client.All(ctx, list, client.PageOptions{Limit: completeLimit}), completeLimit)
 	out := make([]string, 0, len(items))
 	for _, item := range items {
 		out = append(out, name(item))

@@ -111,6 +111,7 @@ func describe(err error) failure {
 		answered *client.ResponseError
 		coded    *api.Error
 		failed   *FunctionFailure
+		wrong    *misspelt
 		f        = failure{Message: fileText(err)}
 	)
 	if errors.Is(err, context.Canceled) {
@@ -134,6 +135,9 @@ func describe(err error) failure {
 	}
 	if errors.As(err, &failed) {
 		f.Function = failed.Reason
+	}
+	if errors.As(err, &wrong) {
+		f.Message += "; did you mean " + wrong.meant + "?"
 	}
 	return f
 }

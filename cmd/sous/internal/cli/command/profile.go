@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/client"
@@ -116,11 +118,13 @@ func (p Profiles) Pick(name string) (Profile, error) {
 	if name == "" {
 		return Profile{}, nil
 	}
-	found, ok := p.Profiles[name]
-	if !ok {
-		return Profile{}, fmt.Errorf("no profile %q; see sous profile list", name)
+	if found, ok := p.Profiles[name]; ok {
+		return found, nil
 	}
-	return found, nil
+	if meant := api.Nearest(name, slices.Sorted(maps.Keys(p.Profiles))); meant != "" {
+		return Profile{}, fmt.Errorf("no profile %q; did you mean %q?", name, meant)
+	}
+	return Profile{}, fmt.Errorf("no profile %q; see sous profile list", name)
 }
 
 // KeyFromEnv returns the value of SOUS_KEY. It fails if the variable is not set.

@@ -17,8 +17,8 @@ func (a commands) fnListCommand() *cobra.Command {
 		Long: `List the namespace's functions.
 
 VERSION is the one that the alias prod serves; ALIASES has the versions of other aliases.
-CALLS and FAILED count the calls that ended in the current hour and the 23 hours before it,
-with a delay of some seconds. LAST FAILURE is kept for a week.`,
+CALLS and FAILED count the calls that ended in the current hour and the 23 hours before it;
+where several replicas run functions, up to 2 seconds late. LAST FAILURE is kept for a week.`,
 	}
 	limit := command.RegisterLimit(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
