@@ -73,6 +73,7 @@ func cutOnce(t *testing.T, op cutOperation, f *fixture, broken *queue.Broker, re
 	case err != nil && uncut:
 		t.Fatalf("got an interruption after %d writes, want the call to end before: increase cutWrites", cutWrites)
 	}
+	f.endsAreRecorded(t)
 	if err != nil && repeat {
 		accepted, err = call(f)
 		if err != nil {
@@ -88,6 +89,20 @@ func cutOnce(t *testing.T, op cutOperation, f *fixture, broken *queue.Broker, re
 		done(t, f, jobs)
 	}
 	f.leavesNothing(t)
+}
+
+// endsAreRecorded checks that no job has ended without its event.
+func (f *fixture) endsAreRecorded(t *testing.T) {
+	t.Helper()
+	seen := map[string]bool{}
+	for _, e := range f.recorded(t) {
+		seen[e.Subject+" "+e.Type] = true
+	}
+	for id, j := range f.jobs(t) {
+		if want := "jobs/" + id + " job." + string(j.state); j.state.Terminal() && !seen[want] {
+			t.Errorf("events after the interruption: got none of job %s, want job.%s", id, j.state)
+		}
+	}
 }
 
 // leavesNothing takes all jobs to their end, and checks that nothing that the interruption left
