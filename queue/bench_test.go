@@ -10,38 +10,48 @@ import (
 	"time"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/event"
 	"github.com/codesous/sous/queue"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/storagetest"
 )
 
-// BenchmarkLifecycle measures jobs from enqueue to ack, in calls of the given size.
+// BenchmarkLifecycle measures jobs from enqueue to ack, in calls of the given size, with the events
+// that the queue records.
 func BenchmarkLifecycle(b *testing.B) {
-	for _, size := range []int{64, 1} {
-		b.Run(fmt.Sprint(size), func(b *testing.B) {
-			server := storagetest.Redis(b)
-			store := storagetest.Open(b, storage.Config{URL: server.URL, ScriptPrelude: "--\n"})
-			broker, err := queue.New(b.Context(), store, queue.Config{})
-			if err != nil {
-				b.Fatalf("New: %v", err)
-			}
-			b.Cleanup(broker.Close)
-			lifecycle(b, broker, size, func(string) api.NewJob { return api.NewJob{Payload: benchPayload} })
+	for _, tc := range []struct {
+		size   int
+		events string
+	}{{64, event.RecordEnds}, {64, event.RecordOff}, {64, event.RecordAll}, {1, event.RecordEnds}, {1, event.RecordOff}} {
+		b.Run(fmt.Sprintf("%d/%s", tc.size, tc.events), func(b *testing.B) {
+			broker := benchBroker(b)
+			lifecycle(b, broker, tc.size, func(tenant string) api.NewJob {
+				if _, err := broker.Configure(b.Context(), tenant, namespace, emails, queue.Change{Events: &tc.events}); err != nil {
+					b.Fatalf("Configure: %v", err)
+				}
+				return api.NewJob{Payload: benchPayload}
+			})
 		})
 	}
+}
+
+// benchBroker returns a broker on a server of its own, without the checks of scripts in tests.
+func benchBroker(b *testing.B) *queue.Broker {
+	b.Helper()
+	store := storagetest.Open(b, storage.Config{URL: storagetest.Redis(b).URL, ScriptPrelude: "--\n"})
+	broker, err := queue.New(b.Context(), store, queue.Config{})
+	if err != nil {
+		b.Fatalf("New: %v", err)
+	}
+	b.Cleanup(broker.Close)
+	return broker
 }
 
 // BenchmarkFollowUps is BenchmarkLifecycle for jobs whose ends have consequences, in calls of 64.
 func BenchmarkFollowUps(b *testing.B) {
 	for _, with := range []string{"chain", "batch"} {
 		b.Run(with, func(b *testing.B) {
-			server := storagetest.Redis(b)
-			store := storagetest.Open(b, storage.Config{URL: server.URL, ScriptPrelude: "--\n"})
-			broker, err := queue.New(b.Context(), store, queue.Config{})
-			if err != nil {
-				b.Fatalf("New: %v", err)
-			}
-			b.Cleanup(broker.Close)
+			broker := benchBroker(b)
 			lifecycle(b, broker, 64, func(tenant string) api.NewJob {
 				job := api.NewJob{Payload: benchPayload}
 				if with == "chain" {

@@ -102,6 +102,7 @@ type Broker struct {
 	notifier    *notify.Notifier
 	metrics     *brokerMetrics
 	enqueues    *coalesce.Coalescer[jobstore.Queue, []*jobstore.Entry]
+	internals   *coalesce.Coalescer[jobstore.Queue, []*jobstore.Entry] // of the platform
 	acks        *coalesce.Coalescer[jobstore.Queue, []*jobstore.Completion]
 	follower    *followup.Follower
 	alarm       *duework.Alarm
@@ -153,6 +154,7 @@ func New(ctx context.Context, store *storage.Store, cfg Config) (*Broker, error)
 	b.life, b.end = context.WithCancelCause(context.WithoutCancel(ctx))
 	b.notifier = notify.New(b.life, &b.work, notify.Config{Store: store, Log: cfg.Logger, DueSoon: func() { b.alarm.Ring() }})
 	b.enqueues = coalesced(b.life, api.MaxEnqueueJobs, func(e *jobstore.Entry) int { return len(e.Text) }, b.flushEnqueues)
+	b.internals = coalesced(b.life, api.MaxEnqueueJobs, func(e *jobstore.Entry) int { return len(e.Text) }, b.flushEnqueues)
 	b.acks = coalesced(b.life, api.MaxSettleJobs, func(a *jobstore.Completion) int { return len(a.Result) }, b.flushAcks)
 	b.follower = followup.New(b.life, followup.Config{
 		Store: store, Jobs: b.jobs, Admission: b.admission, Log: cfg.Logger, Enqueue: b.enqueueInternal, Change: b.changeOnly,
@@ -192,5 +194,6 @@ func (b *Broker) Close() {
 	b.enqueues.Wait()
 	b.acks.Wait()
 	b.follower.Wait()
+	b.internals.Wait()
 	b.work.Wait()
 }

@@ -192,14 +192,17 @@ func (b *Broker) addTogether(ctx context.Context, q jobstore.Queue, items []*job
 }
 
 // enqueueInternal adds a job of the platform, under an id derived from its cause, so that a
-// repeat changes nothing. A draining queue accepts it.
+// repeat changes nothing, together with those of concurrent calls. A draining queue accepts it.
 func (b *Broker) enqueueInternal(ctx context.Context, q jobstore.Queue, id string, spec *api.JobSpec) error {
 	spec.Namespace, spec.Queue = q.Namespace, q.Name
 	items, err := b.items(ctx, q, []string{id}, []*api.JobSpec{spec}, ofPlatform)
 	if err != nil {
 		return err
 	}
-	return b.enqueue(ctx, jobstore.Call{Queue: q}, items)
+	if err := b.internals.Do(ctx, q, items); err != nil {
+		return err
+	}
+	return items[0].Err
 }
 
 // flushEnqueues adds the jobs of concurrent calls and stores an error in each entry.

@@ -45,8 +45,9 @@ const (
 	flushTimeout = 15 * time.Second
 	// flushJobs is the maximum number of jobs in one flush, unless one call has more.
 	flushJobs = 256
-	// parallel is how many jobs a flush handles at once. Each takes a few round trips.
-	parallel = 16
+	// parallel is how many jobs a flush handles at once. Each takes a few round trips, and the
+	// jobs that they make are added together.
+	parallel = 64
 )
 
 // Config is what a Follower needs of the queue. All fields are required.
