@@ -77,9 +77,10 @@ type Data struct {
 
 // Filter selects events. A zero field selects all.
 type Filter struct {
-	Types    []string // such as job.completed, or job.* for all of jobs
-	Queue    string
-	Function string
+	Types     []string // such as job.completed, or job.* for all of jobs
+	Namespace string
+	Queue     string
+	Function  string
 }
 
 // Validate reports types that do not exist: CodeInvalid.
@@ -95,7 +96,8 @@ func (f *Filter) Validate() error {
 // Matches reports whether the filter selects e.
 func (f *Filter) Matches(e *Event) bool {
 	return (len(f.Types) == 0 || slices.ContainsFunc(f.Types, func(t string) bool { return typeMatches(t, e.Type) })) &&
-		(f.Queue == "" || f.Queue == e.Data.Queue) && (f.Function == "" || f.Function == e.Data.Function)
+		(f.Namespace == "" || f.Namespace == e.Data.Namespace) && (f.Queue == "" || f.Queue == e.Data.Queue) &&
+		(f.Function == "" || f.Function == e.Data.Function)
 }
 
 // typeMatches reports whether a type of a filter, which may end in *, is t.
