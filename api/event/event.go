@@ -75,6 +75,14 @@ type Data struct {
 	Reason    string `json:"reason,omitempty" doc:"why a job is dead or held"`
 }
 
+// Page is a page of a list of events, oldest first. It always has a cursor: later events appear
+// there.
+type Page struct {
+	Items      []Event `json:"items"`
+	NextCursor *string `json:"next_cursor"`
+	Gap        bool    `json:"gap,omitempty" doc:"events before these may be missing: they are no longer kept"`
+}
+
 // Filter selects events. A zero field selects all.
 type Filter struct {
 	Types     []string // such as job.completed, or job.* for all of jobs
