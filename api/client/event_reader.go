@@ -17,13 +17,14 @@ const (
 	eventTerminal = "terminal"
 	eventMessage  = "message"
 	eventReset    = "reset"
+	eventGap      = "gap"
 )
 
 // maxEventLine bounds one line of a stream: a log line fills at most a chunk.
 const maxEventLine = 1 << 20
 
-// event is one server-sent event.
-type event struct {
+// sentEvent is one server-sent event.
+type sentEvent struct {
 	name string
 	id   string
 	data []byte
@@ -41,17 +42,16 @@ func newEventReader(r io.Reader) *eventReader {
 	return &eventReader{lines: lines}
 }
 
-// next returns the next event that has a name or data. The end of the stream is an error:
+// next returns the next event that has a name, data or an id. The end of the stream is an error:
 // only an end event ends a log.
-func (r *eventReader) next() (event, error) {
-	var e event
+func (r *eventReader) next() (sentEvent, error) {
+	var e sentEvent
 	for r.lines.Scan() {
 		line := bytes.TrimSuffix(r.lines.Bytes(), []byte("\r"))
 		if len(line) == 0 {
-			if e.name != "" || e.data != nil {
+			if e.name != "" || e.data != nil || e.id != "" {
 				return e, nil
 			}
-			e = event{}
 			continue
 		}
 		field, value, _ := bytes.Cut(line, []byte(":")) // a comment has the empty field
@@ -69,9 +69,9 @@ func (r *eventReader) next() (event, error) {
 		}
 	}
 	if err := r.lines.Err(); err != nil {
-		return event{}, err
+		return sentEvent{}, err
 	}
-	return event{}, io.ErrUnexpectedEOF
+	return sentEvent{}, io.ErrUnexpectedEOF
 }
 
 func readError(res *http.Response) (*answer, error) {
