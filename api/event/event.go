@@ -95,7 +95,7 @@ type Filter struct {
 func (f *Filter) Validate() error {
 	for _, want := range f.Types {
 		if !slices.ContainsFunc(Types, func(t string) bool { return typeMatches(want, t) }) {
-			return api.InvalidField("types", "names no type by "+strconv.Quote(want)+": types are "+strings.Join(Types, ", ")+", and a prefix such as job.*")
+			return api.InvalidField("types", "has the unknown type "+strconv.Quote(want)+": types are "+strings.Join(Types, ", ")+", and prefixes such as job.*")
 		}
 	}
 	return nil
