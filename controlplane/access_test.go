@@ -92,6 +92,8 @@ var accessRows = []row{
 	{route: "POST T/jobs:heartbeat", roles: "adow", reach: reachAll, path: "T/jobs:heartbeat", body: `{"worker_id":"w1","jobs":[{"id":"` + activationID + `","lease_epoch":1}]}`, action: "cs:job:settle"},
 	{route: "GET T/jobs/{job_id}", roles: "adoivw", reach: reachJob, path: "T/jobs/J", body: "", action: "cs:job:read"},
 	{route: "DELETE T/jobs/{job_id}", roles: "ado", reach: reachJob, path: "T/jobs/J", body: "", action: "cs:job:delete"},
+	{route: "GET T/events", roles: "adoivw", reach: reachAll, path: "T/events", body: "", action: "cs:job:read"},
+	{route: "GET T/events:follow", roles: "adoivw", reach: reachAll, path: "T/events:follow?limit=0", body: "", action: "cs:job:read"},
 	{route: "POST T/jobs/{job_id}:retry", roles: "ado", reach: reachJob, path: "T/jobs/J:retry", body: "", action: "cs:job:steer"},
 	{route: "POST T/jobs/{job_id}:cancel", roles: "ado", reach: reachJob, path: "T/jobs/C:cancel", body: "", action: "cs:job:steer"},
 	{route: "POST T/jobs/{job_id}:hold", roles: "ado", reach: reachJob, path: "T/jobs/J:hold", body: "", action: "cs:job:steer"},

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/codesous/sous/api"
+	jobevent "github.com/codesous/sous/api/event"
 	"github.com/codesous/sous/controlplane"
 	"github.com/codesous/sous/storage/kvstore"
 )
@@ -52,6 +53,7 @@ func storyServer(t *testing.T) (*harness, map[string]string) {
 	if err := kvstore.New(store).Set(t.Context(), h.tenant, "payments", "user:1", []byte(`{"name":"Ada"}`), 0); err != nil {
 		t.Fatalf("Set: %v", err)
 	}
+	h.appendEvents(t, eventEntry{kind: jobevent.JobCompleted, queue: "payments/emails", ids: activationID})
 	run := h.run(t, 1_795_523_925_000)
 	h.write(t, run, 1, `"greeting Ada"`)
 	h.finish(t, run, api.StatusSuccess, `{"hello":"Ada"}`)

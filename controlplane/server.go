@@ -56,6 +56,7 @@ import (
 	storeaccess "github.com/codesous/sous/storage/access"
 	"github.com/codesous/sous/storage/documents"
 	"github.com/codesous/sous/storage/domains"
+	"github.com/codesous/sous/storage/events"
 	"github.com/codesous/sous/storage/quotas"
 	"github.com/codesous/sous/storage/secrets"
 )
@@ -245,7 +246,7 @@ func (s *Server) endpoints(ctx context.Context, engine Engine, broker *queue.Bro
 	all := s.serviceEndpoints(cfg)
 	for _, resource := range []interface{ Endpoints() []rest.Endpoint }{
 		functions.New(s.store, engine, engine, cfg.Clock, cfg.FollowInterval, waits),
-		jobs.New(broker, taskService, engine, waits, cfg.Logger),
+		jobs.New(broker, taskService, events.New(s.store), engine, waits, cfg.Logger),
 		documentsapi.New(documentService, waits),
 		tenancy.New(s.store, cfg.Quotas, cfg.Secrets, s.auth, cfg.Clock),
 		triggers.New(s.store, schedules, engine, cfg.Clock),

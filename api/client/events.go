@@ -1,83 +1,80 @@
 package client
 
 import (
-	"bufio"
-	"bytes"
-	"io"
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
 	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/event"
 )
 
-// The names of events that a log stream carries; an event without a name is a
-// message, as in the HTML standard.
-const (
-	eventEnd = "end"
-	eventLog = "log"
-	// The changes and the ends of tasks.
-	eventProgress = "progress"
-	eventTerminal = "terminal"
-	eventMessage  = "message"
-	eventReset    = "reset"
-)
-
-// maxEventLine bounds one line of a stream: a log line fills at most a chunk.
-const maxEventLine = 1 << 20
-
-// event is one server-sent event.
-type event struct {
-	name string
-	id   string
-	data []byte
+// EventSelection selects events. Since is the time from which on they were recorded; zero selects
+// all that are kept, of a stream those to come.
+type EventSelection struct {
+	event.Filter
+	Since time.Time
 }
 
-// eventReader reads server-sent events (HTML standard, "9.2.6 Interpreting an
-// event stream"), without the retry field.
-type eventReader struct {
-	lines *bufio.Scanner
-}
-
-func newEventReader(r io.Reader) *eventReader {
-	lines := bufio.NewScanner(r)
-	lines.Buffer(make([]byte, 0, 4<<10), maxEventLine)
-	return &eventReader{lines: lines}
-}
-
-// next returns the next event that has a name or data. The end of the stream is an error:
-// only an end event ends a log.
-func (r *eventReader) next() (event, error) {
-	var e event
-	for r.lines.Scan() {
-		line := bytes.TrimSuffix(r.lines.Bytes(), []byte("\r"))
-		if len(line) == 0 {
-			if e.name != "" || e.data != nil {
-				return e, nil
-			}
-			e = event{}
-			continue
-		}
-		field, value, _ := bytes.Cut(line, []byte(":")) // a comment has the empty field
-		value = bytes.TrimPrefix(value, []byte(" "))
-		switch string(field) {
-		case "event":
-			e.name = string(value)
-		case "id":
-			e.id = string(value)
-		case "data":
-			if e.data != nil {
-				e.data = append(e.data, '\n')
-			}
-			e.data = append(e.data, value...)
+func (s *EventSelection) query(o PageOptions) url.Values {
+	q := o.query()
+	for name, value := range map[string]string{
+		"types": strings.Join(s.Types, ","), "namespace": s.Namespace, "queue": s.Queue, "function": s.Function,
+	} {
+		if value != "" {
+			q.Set(name, value)
 		}
 	}
-	if err := r.lines.Err(); err != nil {
-		return event{}, err
+	if !s.Since.IsZero() {
+		q.Set("since", strconv.FormatInt(s.Since.UnixMilli(), 10))
 	}
-	return event{}, io.ErrUnexpectedEOF
+	return q
 }
 
-func readError(res *http.Response) (*answer, error) {
-	body, err := io.ReadAll(io.LimitReader(res.Body, maxErrorBytes))
-	if err != nil {
-		return nil, err
+// Events returns one page of the events of the tenant's jobs, oldest first. A page may be shorter
+// than its limit. It always has a cursor: later events appear there.
+func (t *Tenant) Events(ctx context.Context, s EventSelection, o PageOptions) (event.Page, error) {
+	var out event.Page
+	_, err := t.c.call(ctx, &request{method: http.MethodGet, path: t.path("events"), query: s.query(o)}, nil, &out)
+	return out, err
+}
+
+// AllEvents iterates over the events that exist now and does not wait for more. It stops after the
+// first error, which it yields.
+func (t *Tenant) AllEvents(ctx context.Context, s EventSelection) iter.Seq2[event.Event, error] {
+	return All(ctx, func(ctx context.Context, o PageOptions) (api.Page[event.Event], error) {
+		page, err := t.Events(ctx, s, o)
+		if page.NextCursor != nil && *page.NextCursor == o.Cursor {
+			page.NextCursor = nil // the page was behind the last event
+		}
+		return api.Page[event.Event]{Items: page.Items, NextCursor: page.NextCursor}, err
+	}, PageOptions{Limit: api.MaxPageLimit})
+}
+
+// FollowEvents calls handle with each event from s.Since on, or else from the next one on, until
+// ctx ends or handle fails. It calls gap, which may be nil, where events may be missing, because
+// they are no longer kept. A broken stream is opened again behind the last event, at most
+// MaxAttempts times in a row without an event or a steady connection in between.
+func (t *Tenant) FollowEvents(ctx context.Context, s EventSelection, handle func(event.Event) error, gap func() error) error {
+	follow := &stream{c: t.c, path: t.path("events") + ":follow", query: s.query(PageOptions{}), own: true}
+	follow.take = func(e sentEvent) (bool, error) {
+		switch {
+		case e.name == eventGap && gap != nil:
+			return false, gap()
+		case e.name == eventGap:
+			return false, nil
+		}
+		var of event.Event
+		if err := json.Unmarshal(e.data, &of); err != nil {
+			return true, fmt.Errorf("event %s: %w", e.id, err)
+		}
+		return false, handle(of)
 	}
-	return &answer{status: res.StatusCode, header: res.Header, body: body}, nil
+	return follow.run(ctx)
 }

@@ -37,7 +37,7 @@ func (t *Tenant) LogLines(ctx context.Context, id string) iter.Seq2[api.LogLine,
 // MaxAttempts times in a row without a line in between. An error of handle ends it and is
 // returned. CodeActivationNotFound.
 func (t *Tenant) FollowLogs(ctx context.Context, id string, handle func(api.LogLine) error) error {
-	follow := &stream{c: t.c, path: t.path("activations", id, "logs"), take: func(e event) (bool, error) {
+	follow := &stream{c: t.c, path: t.path("activations", id, "logs"), take: func(e sentEvent) (bool, error) {
 		switch e.name {
 		case eventEnd:
 			return true, nil

@@ -176,7 +176,7 @@ func (i *Install) FollowChanges(ctx context.Context, namespace string, since int
 		c: i.tenant.c, path: i.storage("namespaces", namespace, "changes"),
 		query: url.Values{"since": {strconv.FormatInt(since, 10)}},
 	}
-	follow.take = func(e event) (bool, error) {
+	follow.take = func(e sentEvent) (bool, error) {
 		switch e.name {
 		case eventReset:
 			if reset == nil {

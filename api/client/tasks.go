@@ -77,7 +77,7 @@ func (t *Tenant) FollowTasks(ctx context.Context, taskType, cursor string, handl
 }
 
 func (t *Tenant) followTasks(ctx context.Context, taskType, id, cursor string, handle func(api.Task) error) error {
-	follow := &stream{c: t.c, path: t.taskEvents(taskType, id), query: PageOptions{Cursor: cursor}.query(), take: func(e event) (bool, error) {
+	follow := &stream{c: t.c, path: t.taskEvents(taskType, id), query: PageOptions{Cursor: cursor}.query(), take: func(e sentEvent) (bool, error) {
 		if e.name != eventProgress && e.name != eventTerminal {
 			return false, nil // ignore other events
 		}

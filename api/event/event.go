@@ -75,18 +75,27 @@ type Data struct {
 	Reason    string `json:"reason,omitempty" doc:"why a job is dead or held"`
 }
 
+// Page is a page of a list of events, oldest first. It always has a cursor: later events appear
+// there.
+type Page struct {
+	Items      []Event `json:"items"`
+	NextCursor *string `json:"next_cursor"`
+	Gap        bool    `json:"gap,omitempty" doc:"events before these may be missing: they are no longer kept"`
+}
+
 // Filter selects events. A zero field selects all.
 type Filter struct {
-	Types    []string // such as job.completed, or job.* for all of jobs
-	Queue    string
-	Function string
+	Types     []string // such as job.completed, or job.* for all of jobs
+	Namespace string
+	Queue     string
+	Function  string
 }
 
 // Validate reports types that do not exist: CodeInvalid.
 func (f *Filter) Validate() error {
 	for _, want := range f.Types {
 		if !slices.ContainsFunc(Types, func(t string) bool { return typeMatches(want, t) }) {
-			return api.InvalidField("types", "names no type by "+strconv.Quote(want)+": types are "+strings.Join(Types, ", ")+", and a prefix such as job.*")
+			return api.InvalidField("types", "has the unknown type "+strconv.Quote(want)+": types are "+strings.Join(Types, ", ")+", and prefixes such as job.*")
 		}
 	}
 	return nil
@@ -95,7 +104,8 @@ func (f *Filter) Validate() error {
 // Matches reports whether the filter selects e.
 func (f *Filter) Matches(e *Event) bool {
 	return (len(f.Types) == 0 || slices.ContainsFunc(f.Types, func(t string) bool { return typeMatches(t, e.Type) })) &&
-		(f.Queue == "" || f.Queue == e.Data.Queue) && (f.Function == "" || f.Function == e.Data.Function)
+		(f.Namespace == "" || f.Namespace == e.Data.Namespace) && (f.Queue == "" || f.Queue == e.Data.Queue) &&
+		(f.Function == "" || f.Function == e.Data.Function)
 }
 
 // typeMatches reports whether a type of a filter, which may end in *, is t.

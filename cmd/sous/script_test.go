@@ -15,9 +15,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/codesous/sous/cmd/sous/soustest"
+	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/storagetest"
 	"github.com/codesous/sous/storage/storeserver"
 )
@@ -32,6 +34,7 @@ import (
 //	until TEXT COMMAND [ARG …]      run a program until its stdout contains TEXT
 //	shows TEXT FILE                 wait until FILE contains TEXT
 //	post PATH BODY                  send JSON to the server and demand a success
+//	append TYPE QUEUE IDS DETAILS   add events of $TENANT to the log in $REDIS_URL
 //	setvar NAME TEXT                set NAME to the first word of stdout's line with TEXT
 //
 // and the conditions [kvrocks], which holds where the tests' store server is KVRocks, and
@@ -84,6 +87,7 @@ func scripts(t *testing.T, dir, executable string) testscript.Params {
 			"shows":  shows,
 			"setvar": setvar,
 			"post":   post,
+			"append": appendEvents,
 		},
 	}
 }
@@ -233,6 +237,20 @@ func post(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	_, err = ts.Stdout().Write(body)
 	ts.Check(err)
+}
+
+// appendEvents adds an entry to the log of events of the script's tenant.
+func appendEvents(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 4 {
+		ts.Fatalf("usage: append TYPE QUEUE IDS DETAILS")
+	}
+	store, err := storage.Open(context.Background(), storage.Config{URL: ts.Getenv("REDIS_URL")})
+	ts.Check(err)
+	defer func() { ts.Check(store.Close()) }()
+	ts.Check(store.Client().XAdd(context.Background(), &redis.XAddArgs{
+		Stream: store.JobKeys(ts.Getenv("TENANT")).Events(),
+		Values: []string{"type", args[0], "queue", args[1], "at", "1795523924998", "ids", args[2], "details", args[3]},
+	}).Err())
 }
 
 // setvar keeps the first word of stdout's line that contains a text.

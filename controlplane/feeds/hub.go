@@ -154,12 +154,13 @@ func (t *Topic[P, E, S]) Next(ctx context.Context, from P) (Batch[P, E, S], erro
 	}
 	if from != t.end {
 		batch, ok := t.behind(from)
+		end := t.end
 		t.mu.Unlock()
 		if ok {
 			batch.More = true
 			return batch, nil
 		}
-		return t.catchUp(ctx, from)
+		return t.catchUp(ctx, from, end)
 	}
 	f := t.pending
 	if f == nil {
@@ -176,17 +177,24 @@ func (t *Topic[P, E, S]) Next(ctx context.Context, from P) (Batch[P, E, S], erro
 	}
 }
 
-// catchUp reads behind a position that the topic does not know.
-func (t *Topic[P, E, S]) catchUp(ctx context.Context, from P) (Batch[P, E, S], error) {
+// catchUp reads behind a position that the topic, whose end is end, does not know.
+func (t *Topic[P, E, S]) catchUp(ctx context.Context, from, end P) (Batch[P, E, S], error) {
 	batch, err := t.read(ctx, from)
 	if err != nil {
 		return batch, err
 	}
+	ahead := len(batch.Items) == 0 && !batch.More && !batch.Gap
 	t.mu.Lock()
+	if ahead && t.pending == nil && t.end == end {
+		// The followers at the end have left. Without this, no read would move the topic any
+		// more, and each of the others would read by itself.
+		t.items, t.bytes, t.start, t.end, t.state, t.more = nil, 0, from, from, batch.State, false
+	}
 	t.merge(from, &batch)
+	ahead = ahead && from != t.end
 	t.mu.Unlock()
-	if len(batch.Items) == 0 && !batch.More && !batch.Gap {
-		// It is ahead of the topic, which reaches it with its next read.
+	if ahead {
+		// The topic reaches it with its next read.
 		return batch, sleep.For(ctx, t.hub.interval(t.key.tenant))
 	}
 	return batch, nil

@@ -257,3 +257,39 @@ func TestManyTopicsOfATenant(t *testing.T) {
 		}
 	})
 }
+
+// Followers that are ahead of a topic share its reads, also after those at its end have left.
+func TestTopicOutlivesTheFollowersAtItsEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		hub, log := newHub(), &thing{page: 100}
+		first := hub.Follow(t.Context(), "t_a", "log", log.read)
+		if _, err := first.Next(t.Context(), 0); err != nil {
+			t.Fatalf("Next: %v", err)
+		}
+		log.add(10)
+		const followers, numbers = 50, 100
+		ready, begin := make(chan struct{}), time.Now()
+		var wg sync.WaitGroup
+		for range followers {
+			topic := hub.Follow(t.Context(), "t_a", "log", log.read)
+			wg.Go(func() {
+				defer topic.Leave()
+				<-ready
+				if got := follow(t, topic, 10, 10+numbers); !slices.Equal(got, upTo(11, 10+numbers)) {
+					t.Errorf("a follower saw %v, want each number from 11 on once", got)
+				}
+			})
+		}
+		first.Leave() // the only one at the end of the topic
+		close(ready)
+		for range numbers {
+			time.Sleep(50 * time.Millisecond)
+			log.add(1)
+		}
+		wg.Wait()
+		if most := int64(time.Since(begin)/interval) + 2*followers; log.reads.Load() > most {
+			t.Errorf("%d followers cost %d reads in %s, want at most %d", followers, log.reads.Load(), time.Since(begin), most)
+		}
+	})
+}

@@ -4,7 +4,8 @@
 //
 // The files follow the life of a job: producers add it (enqueue.go), workers take it under a
 // lease (fetch.go) and settle it (settle.go), operators read and change it (jobs.go) or its
-// queue (queues.go). batches.go, workers.go and tasks.go have the other resources.
+// queue (queues.go). batches.go, workers.go and tasks.go have the other resources, events.go the
+// log of events.
 //
 // Keys that are limited to one namespace are checked in two ways. The path of a queue
 // contains its namespace, which package rest checks. The paths of jobs, tasks and the calls
@@ -27,6 +28,7 @@ import (
 	"github.com/codesous/sous/controlplane/rest"
 	"github.com/codesous/sous/queue"
 	"github.com/codesous/sous/queue/tasks"
+	"github.com/codesous/sous/storage/events"
 )
 
 // Engine authorizes invocations.
@@ -39,28 +41,32 @@ type Engine interface {
 type API struct {
 	queue  *queue.Broker
 	tasks  *tasks.Tasks
+	events *events.Log
 	engine Engine
 	waits  *admission.Waits
 	log    *zap.Logger
 
 	taskFeeds     *taskHub
 	taskTypeFeeds *taskTypeHub
+	eventFeeds    *eventHub
 
 	enqueueBodies rest.Decoder[enqueueBody]
 	fetchBodies   rest.Decoder[api.FetchRequest]
 }
 
-// New returns the API of broker and tasks. engine authorizes the functions that jobs run, and
+// New returns the API of broker, tasks and events. engine authorizes the functions that jobs run, and
 // waits limits the fetches that wait.
-func New(broker *queue.Broker, tasks *tasks.Tasks, engine Engine, waits *admission.Waits, log *zap.Logger) *API {
+func New(broker *queue.Broker, tasks *tasks.Tasks, events *events.Log, engine Engine, waits *admission.Waits, log *zap.Logger) *API {
 	return &API{
 		queue:         broker,
 		tasks:         tasks,
+		events:        events,
 		engine:        engine,
 		waits:         waits,
 		log:           log,
 		taskFeeds:     newTaskHub(),
 		taskTypeFeeds: newTaskTypeHub(),
+		eventFeeds:    newEventHub(),
 		enqueueBodies: rest.NewDecoder[enqueueBody](),
 		fetchBodies:   rest.NewDecoder[api.FetchRequest](),
 	}
@@ -71,7 +77,7 @@ func (a *API) Endpoints() []rest.Endpoint {
 	var all []rest.Endpoint
 	for _, some := range [][]rest.Endpoint{
 		a.jobEndpoints(), a.transitionEndpoints(), a.enqueueEndpoints(), a.fetchEndpoints(), a.settleEndpoints(),
-		a.queueEndpoints(), a.batchEndpoints(), a.workerEndpoints(), a.taskEndpoints(), a.taskEventEndpoints(),
+		a.queueEndpoints(), a.batchEndpoints(), a.workerEndpoints(), a.taskEndpoints(), a.taskEventEndpoints(), a.eventEndpoints(),
 	} {
 		all = append(all, some...)
 	}

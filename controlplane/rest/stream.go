@@ -149,6 +149,12 @@ func (e *EventStream) Add(name string, id *string, data []byte) {
 	e.buf = append(append(append(e.buf, "data: "...), data...), "\n\n"...)
 }
 
+// Mark adds an id without an event, from which a client resumes; Flush sends it. Clients take it as
+// Last-Event-ID and dispatch nothing.
+func (e *EventStream) Mark(id string) {
+	e.buf = append(append(append(e.buf, "id: "...), id...), "\n\n"...)
+}
+
 // comment sends a comment, which clients ignore.
 func (e *EventStream) comment(text string) error {
 	e.buf = append(append(append(e.buf, ": "...), text...), "\n\n"...)

@@ -42,8 +42,14 @@ const (
 	trimInterval = 10 * time.Second
 	// maxTrims is the number of tenants of which a process remembers the last removal.
 	maxTrims = 4096
-	// readEntries is how many entries one command reads.
-	readEntries = 16
+	// readEntries and maxReadEntries bound how many entries one command reads: few while it is not
+	// known how many events they have.
+	readEntries    = 16
+	maxReadEntries = 64
+	// MaxScan is the largest number of events that Select reads, and scanEvents how many at a
+	// time.
+	MaxScan    = 10_000
+	scanEvents = 1000
 )
 
 // The fields of an entry.
@@ -121,31 +127,44 @@ func ParsePosition(text string) (Position, error) {
 
 // split returns the id of p's entry and the number of its event in it.
 func (p Position) split() (entry string, index int, err error) {
-	entry, number, ok := strings.Cut(string(p), ".")
+	entry, number, numbered := strings.Cut(string(p), ".")
 	ms, sequence, parted := strings.Cut(entry, "-")
-	index, err = strconv.Atoi(number)
-	if err == nil {
-		_, err = strconv.ParseInt(ms, 10, 64)
+	if !numbered || !parted {
+		return "", 0, strconv.ErrSyntax
 	}
-	if err == nil {
-		_, err = strconv.ParseUint(sequence, 10, 64)
+	for _, part := range []string{ms, sequence} { // unsigned: the store refuses a sign
+		if _, err := strconv.ParseUint(part, 10, 64); err != nil {
+			return "", 0, err
+		}
 	}
-	if err == nil && (!ok || !parted || index < 0) {
-		err = strconv.ErrSyntax
+	event, err := strconv.ParseUint(number, 10, 31)
+	return entry, int(event), err
+}
+
+// settled returns the position at the begin of p's millisecond, which does not depend on an entry
+// that may be removed.
+func (p Position) settled() Position {
+	text, _, _ := strings.Cut(string(p), "-")
+	ms, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return p
 	}
-	return entry, index, err
+	return Since(ms)
 }
 
 // Page is a part of a log.
 type Page struct {
 	Events []event.Event
-	Next   Position // behind the last of them
+	Next   Position // behind the last event that was read
 	More   bool     // there may be more behind Next now
-	Gap    bool     // events between the position that was asked for and the first are not kept any more
+	// Gap reports that events behind the position that was asked for may be missing: the event
+	// there is not kept any more, or an entry is damaged.
+	Gap bool
+	// Damaged are the ids of entries that could not be decoded. Their events are left out.
+	Damaged []string
 }
 
-// Read returns the events behind from, at least limit if there are that many. Errors:
-// CodeStoreUnavailable.
+// Read returns the events behind from, at most limit of them. Errors: CodeStoreUnavailable.
 func (l *Log) Read(ctx context.Context, tenant string, from Position, limit int) (*Page, error) {
 	page := &Page{Next: from}
 	start, index := "-", -1
@@ -156,42 +175,78 @@ func (l *Log) Read(ctx context.Context, tenant string, from Position, limit int)
 			return nil, err
 		}
 	}
-	for first := true; len(page.Events) < limit; first = false {
-		entries, err := storage.StreamEntries(l.s.Client().Do(ctx, "XRANGE", l.s.JobKeys(tenant).Events(), start, "+", "COUNT", readEntries))
+	count, first := readEntries, from != "" && !strings.HasSuffix(start, sinceSuffix)
+	for {
+		entries, err := storage.StreamEntries(l.s.Client().Do(ctx, "XRANGE", l.s.JobKeys(tenant).Events(), start, "+", "COUNT", count))
 		if err != nil {
 			return nil, storage.Failure(ctx, "read events", err)
 		}
-		if first && from != "" {
-			page.Gap = !strings.HasSuffix(start, sinceSuffix) && (len(entries) == 0 || entries[0].ID != start)
+		if first && (len(entries) == 0 || entries[0].ID != start) {
+			page.Gap, page.Next = true, from.settled() // or each later read would report the gap again
 		}
+		first = false
 		for i := range entries {
-			decoded, err := decode(tenant, &entries[i])
-			if err != nil {
-				return nil, err
-			}
+			skip := 0
 			if entries[i].ID == start {
-				decoded = decoded[min(index+1, len(decoded)):]
+				skip = index + 1
 			}
-			page.Events = append(page.Events, decoded...)
-			start = "(" + entries[i].ID
+			page.add(tenant, &entries[i], skip, limit)
+			if len(page.Events) == limit {
+				page.More = page.More || i+1 < len(entries) || len(entries) == count
+				return page, nil
+			}
 		}
-		if len(entries) < readEntries {
-			page.cut(limit)
+		if len(entries) < count {
 			return page, nil
 		}
+		start = "(" + entries[len(entries)-1].ID
+		count = min(maxReadEntries, max(readEntries, (limit-len(page.Events))*count/max(1, len(page.Events))))
 	}
-	page.More = true
-	page.cut(limit)
-	return page, nil
 }
 
-// cut leaves the first limit events of p.
-func (p *Page) cut(limit int) {
-	if len(p.Events) > limit {
-		p.Events, p.More = p.Events[:limit], true
+// add adds the events of an entry behind the first skip, until p has limit events. A damaged entry
+// is left out; it is a gap for a reader that comes to it, not for one that has passed it.
+func (p *Page) add(tenant string, entry *storage.StreamEntry, skip, limit int) {
+	decoded, err := decode(tenant, entry)
+	switch {
+	case err != nil && skip == 0:
+		p.Gap, p.Damaged = true, append(p.Damaged, entry.ID)
+		p.Next = Position(entry.ID + ".0")
+	case err == nil && skip < len(decoded):
+		decoded = decoded[skip:]
+		if room := limit - len(p.Events); len(decoded) > room {
+			decoded, p.More = decoded[:room], true
+		}
+		p.Events = append(p.Events, decoded...)
+		p.Next = Position(decoded[len(decoded)-1].ID)
 	}
-	if n := len(p.Events); n > 0 {
-		p.Next = Position(p.Events[n-1].ID)
+}
+
+// Select returns the events behind from that admits accepts, at most limit of them. It reads at
+// most MaxScan events: a page may be short, even empty, with More set. Errors:
+// CodeStoreUnavailable.
+func (l *Log) Select(ctx context.Context, tenant string, from Position, limit int, admits func(*event.Event) bool) (*Page, error) {
+	out := &Page{Next: from}
+	for left, want := MaxScan, limit; ; want = scanEvents {
+		read, err := l.Read(ctx, tenant, out.Next, min(left, want))
+		if err != nil {
+			return nil, err
+		}
+		out.Next, out.More, out.Gap = read.Next, read.More, out.Gap || read.Gap
+		out.Damaged = append(out.Damaged, read.Damaged...)
+		for i := range read.Events {
+			if e := &read.Events[i]; admits(e) {
+				out.Events = append(out.Events, *e)
+			}
+			if len(out.Events) == limit {
+				out.Next, out.More = Position(read.Events[i].ID), read.More || i+1 < len(read.Events)
+				return out, nil
+			}
+		}
+		left -= len(read.Events)
+		if !out.More || left == 0 {
+			return out, nil
+		}
 	}
 }
 
@@ -212,6 +267,9 @@ func decode(tenant string, entry *storage.StreamEntry) ([]event.Event, error) {
 	}
 	namespace, queue, _ := strings.Cut(entry.Fields[fieldQueue], "/")
 	ids, details := strings.Fields(entry.Fields[fieldIDs]), strings.Split(entry.Fields[fieldDetails], "\n")
+	if len(ids) == 0 {
+		return nil, api.Errorf(api.CodeInternal, "event %s has no ids", entry.ID)
+	}
 	common := event.Data{Namespace: namespace, Queue: queue}
 	if function, ok := strings.CutPrefix(queue, api.FunctionQueuePrefix); ok {
 		common.Function = function

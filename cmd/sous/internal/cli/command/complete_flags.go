@@ -16,7 +16,7 @@ import (
 func (a *App) completeFlags(cmd *cobra.Command) {
 	for flag, names := range map[string]func(context.Context, *Target) ([]string, error){
 		"namespace": namespaceNames, "profile": profileNames, "tenant": tenantNames, "worker": workerIDs,
-		"install": ownerIDs, "function": functionNames,
+		"install": ownerIDs, "function": functionNames, "queue": queueNames,
 	} {
 		a.completeFlag(cmd, flag, func(ctx context.Context, t *Target, _ []string) ([]string, error) { return names(ctx, t) })
 	}

@@ -14,7 +14,7 @@ import (
 // set by more than the unit.
 var fieldFlags = map[string]string{
 	"run_at_ms": "in", "expire_at_ms": "expires", "expires_at_ms": "expires", "unique_ttl_ms": "unique-for",
-	"tags": "tag", "tag_value": "tag", "from_ms": "since", "roles": "role", "functions": "function", "ref": "function",
+	"tags": "tag", "types": "type", "tag_value": "tag", "from_ms": "since", "roles": "role", "functions": "function", "ref": "function",
 	"overlap_policy": "overlap", "activity_map": "activity", "max_inflight_tasks": "max-inflight",
 	"cron": "cron", "timezone": "timezone", "ifRevision": "if-revision", "keyPrefix": "prefix",
 }

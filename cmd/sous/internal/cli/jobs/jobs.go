@@ -1,5 +1,5 @@
-// Package jobs holds the commands about jobs, queues and their triggers, batches, tasks and
-// workers.
+// Package jobs holds the commands about jobs, queues and their triggers, batches, tasks,
+// workers and events.
 //
 //	sous job     job.go             enqueue, get, list
 //	             job_transition.go  retry, cancel, approve, reject, hold, move, delete
@@ -8,6 +8,7 @@
 //	sous batch   batch.go
 //	sous task    task.go
 //	sous worker  worker.go
+//	sous events  events.go
 //	sous trigger trigger.go
 //
 // Queues and batches belong to a namespace; jobs and tasks have ids that are unique in the
@@ -25,8 +26,8 @@ import (
 // the few that run one.
 type commands struct{ *command.App }
 
-// Commands returns the commands about jobs, queues, batches, tasks and workers.
+// Commands returns the commands about jobs, queues, batches, tasks, workers and events.
 func Commands(a *command.App) []*cobra.Command {
 	c := commands{a}
-	return []*cobra.Command{c.jobCommand(), c.queueCommand(), c.batchCommand(), c.taskCommand(), c.workerCommand(), c.triggerCommand()}
+	return []*cobra.Command{c.jobCommand(), c.queueCommand(), c.batchCommand(), c.taskCommand(), c.workerCommand(), c.triggerCommand(), c.eventsCommand()}
 }
