@@ -153,15 +153,19 @@ func TestSteeringIsAudited(t *testing.T) {
 		{"POST", "N/queues/emails:drain", "cs:queue:configure"},
 		{"POST", "N/queues/emails:resume", "cs:queue:configure"},
 		{"POST", "N/queues/emails:redrive", "cs:job:steer"},
-		{"POST", "N/queues/emails:clear", "cs:queue:clear"},
+		// Before the queue is cleared: a refused call is in a stream of its own, and has no order
+		// with the changes of the same millisecond.
 		{"DELETE", "T/jobs/" + id, "cs:job:delete"},
+		{"POST", "N/queues/emails:clear", "cs:queue:clear"},
 		{"DELETE", "N/queues/emails", "cs:queue:delete"},
 	} {
 		body := ""
 		if call.method == "PATCH" {
 			body = "{}"
 		}
-		h.call(t, call.method, h.at(call.path), body)
+		if got := h.call(t, call.method, h.at(call.path), body); got.status >= 300 {
+			t.Errorf("%s %s: got status %d (%s), want success", call.method, call.path, got.status, got.body)
+		}
 		want = append(want, call.action)
 	}
 	var got []string

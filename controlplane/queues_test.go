@@ -29,7 +29,7 @@ func TestQueuesOverHTTP(t *testing.T) {
 		t.Errorf("GET: got %+v, want 1 item and queue \"reports\" of the first item", second)
 	}
 	set := ok[api.Queue](t, h.call(t, "PATCH", emails, `{"max_concurrency":2,"rate_limit":50}`), 200)
-	want := api.QueueConfig{MaxConcurrency: 2, RateLimit: 50, RateWindowMS: 1000}
+	want := api.QueueConfig{MaxConcurrency: 2, RateLimit: 50, RateWindowMS: 1000, Events: "ends"}
 	if diff := cmp.Diff(want, set.QueueConfig); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -150,7 +150,7 @@ func TestUnguardedChangesAreAllMade(t *testing.T) {
 	}
 	work.Wait()
 	got := ok[api.Queue](t, h.call(t, "GET", emails, ""), 200).QueueConfig
-	if diff := cmp.Diff(api.QueueConfig{Paused: true, MaxConcurrency: 3, RateLimit: 4, RateWindowMS: 5000}, got); diff != "" {
+	if diff := cmp.Diff(api.QueueConfig{Paused: true, MaxConcurrency: 3, RateLimit: 4, RateWindowMS: 5000, Events: "ends"}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
