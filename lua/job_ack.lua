@@ -12,8 +12,8 @@
 -- ARGV[1] now in ms
 -- ARGV[2] n
 -- ARGV[3] ns/q
--- ARGV[4…] five for each job: id, epoch, result or '', number of the key in KEYS that is
---   its unique key, or '', the detail of its event
+-- ARGV[4…] four for each job: id, epoch, result or '', number of the key in KEYS that is
+--   its unique key, or ''
 -- Reply: for each job 'ok' | 'after' (ok, and something follows) | 'again', 'again after'
 --   (the same epoch completed it before) | 'gone' (no such job) | its run, if the epoch
 --   does not hold its lease
@@ -34,8 +34,8 @@ local unique_keys = {} -- by id
 local meta_number = 5 + n
 local runs = redis.call('MGET', unpack(KEYS, 6, 5 + n))
 for i = 1, n do
-  local first = 4 + 5 * (i - 1)
-  local id, epoch, result, unique, detail = unpack(ARGV, first, first + 4)
+  local first = 4 + 4 * (i - 1)
+  local id, epoch, result, unique = unpack(ARGV, first, first + 3)
   if unique ~= '' then
     unique_keys[id] = KEYS[tonumber(unique)]
   end
@@ -51,7 +51,7 @@ for i = 1, n do
     reply[i] = 'ok'
     acknowledged[#acknowledged + 1] = id
     append(completed, now, id)
-    note_event('job.completed', id, detail)
+    note_event('job.completed', id, event_detail(attempt, worker))
     append(new_runs, KEYS[5 + i], format_run('completed', attempt, epoch, now, settled_now, worker, follows))
     if follows == '1' then
       reply[i] = 'after'

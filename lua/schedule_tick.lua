@@ -3,7 +3,8 @@
 -- same job again, which changes nothing, since its id is derived from the tick.
 -- KEYS[1] cs:schedule:t:due
 -- KEYS[2] cs:queue:t:index
--- KEYS[3…] two for each schedule: cs:schedule:t:ns:s:state, :inflight. Nine more for one
+-- KEYS[3] cs:events:t
+-- KEYS[4…] two for each schedule: cs:schedule:t:ns:s:state, :inflight. Nine more for one
 --   whose tick creates a job: cs:job:t:id:run and :spec, the pending set of its priority
 --   (see job_enqueue.lua), cs:queue:t:ns:q:waiting, :expiry, :after, :cursor, :config,
 --   cs:uniq:t:ns:q:key or :config again
@@ -19,12 +20,13 @@
 -- include arguments.lua
 -- include cursor.lua
 -- include run.lua
+-- include event_log.lua
 -- include schedule_job.lua
-local due_key, queues_key = unpack(KEYS, 1, 2)
+local due_key, queues_key, events_key = unpack(KEYS, 1, 3)
 local count = tonumber(take())
 
 local reply = {}
-local first_key = 3
+local first_key = 4
 for i = 1, count do
   local member, turn, next_tick = take(), take(), take()
   local fields = take_list(tonumber(take()))
@@ -40,7 +42,7 @@ for i = 1, count do
       redis.call('ZREM', inflight_key, unpack(ended_jobs))
     end
     if job then
-      outcome = create_job(job, queues_key, inflight_key)
+      outcome = create_job(job, queues_key, inflight_key, events_key)
     end
   end
   if outcome == 'ok' then

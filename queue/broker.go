@@ -154,7 +154,7 @@ func New(ctx context.Context, store *storage.Store, cfg Config) (*Broker, error)
 	b.life, b.end = context.WithCancelCause(context.WithoutCancel(ctx))
 	b.notifier = notify.New(b.life, &b.work, notify.Config{Store: store, Log: cfg.Logger, DueSoon: func() { b.alarm.Ring() }})
 	b.enqueues = coalesced(b.life, api.MaxEnqueueJobs, func(e *jobstore.Entry) int { return len(e.Text) }, b.flushEnqueues)
-	b.internals = coalesced(b.life, api.MaxEnqueueJobs, func(e *jobstore.Entry) int { return len(e.Text) }, b.flushEnqueues)
+	b.internals = coalesced(b.life, api.MaxEnqueueJobs, func(e *jobstore.Entry) int { return len(e.Text) }, b.flushInternals)
 	b.acks = coalesced(b.life, api.MaxSettleJobs, func(a *jobstore.Completion) int { return len(a.Result) }, b.flushAcks)
 	b.follower = followup.New(b.life, followup.Config{
 		Store: store, Jobs: b.jobs, Admission: b.admission, Log: cfg.Logger, Enqueue: b.enqueueInternal, Change: b.changeOnly,

@@ -224,6 +224,23 @@ func (b *Broker) flushEnqueues(ctx context.Context, q jobstore.Queue, items []*j
 	}
 }
 
+// flushInternals is flushEnqueues for jobs of the platform. Maintenance and the end of a job may
+// make the same job at the same time: the script gets it once.
+func (b *Broker) flushInternals(ctx context.Context, q jobstore.Queue, items []*jobstore.Entry) {
+	first := map[string]*jobstore.Entry{}
+	var once []*jobstore.Entry
+	for _, item := range items {
+		if first[item.ID] == nil {
+			first[item.ID] = item
+			once = append(once, item)
+		}
+	}
+	b.flushEnqueues(ctx, q, once)
+	for _, item := range items {
+		item.Err = first[item.ID].Err
+	}
+}
+
 // enqueue adds items. It tries again if a unique key was held by a job that has ended, or if
 // the holder of one has to be recorded with the idempotency key.
 func (b *Broker) enqueue(ctx context.Context, call jobstore.Call, items []*jobstore.Entry) error {

@@ -11,7 +11,9 @@ import (
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/event"
 	"github.com/codesous/sous/queue"
+	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/events"
+	"github.com/codesous/sous/storage/storagetest"
 )
 
 // recorded returns the events of the tenant's log.
@@ -82,6 +84,62 @@ func TestJobsRecordEvents(t *testing.T) {
 		}
 		if got, want := f.history(t, held), "enqueued0 released0 started1 continued1 started1 failed1 retrying1 cancelled1"; got != want {
 			t.Errorf("events of a job that is held:\ngot  %s\nwant %s", got, want)
+		}
+	})
+}
+
+// A job that is moved to another queue has not changed its state.
+func TestMovesToAnotherQueueAreNoEvents(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		f.recordEvents(t, event.RecordAll)
+		all := event.RecordAll
+		if _, err := f.Configure(t.Context(), f.tenant, namespace, "other", queue.Change{Events: &all}); err != nil {
+			t.Fatalf("Configure: %v", err)
+		}
+		held := f.add(t, job(`1`, func(j *api.NewJob) { j.Hold = true }))[0].ID
+		if _, err := f.Move(t.Context(), f.tenant, held, "other"); err != nil {
+			t.Fatalf("Move: %v", err)
+		}
+		if got, want := f.history(t, held), "enqueued0"; got != want {
+			t.Errorf("events of a held job that is moved: got %s, want %s", got, want)
+		}
+	})
+}
+
+// The event of an ack has the attempt and the worker of the lease that is acked, also where another
+// replica gave the job to them, and an earlier lease is known here.
+func TestEventsHaveTheAckedLease(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, storage.Config{URL: storagetest.Redis(t).URL})
+	other := brokerOn(t, f.store)
+	id := f.add(t, job(`1`))[0].ID
+	f.fail(t, f.fetch(t, 1)[0]) // which this replica remembers
+	f.clock.advance(time.Hour)
+	f.tend(t)
+	leased, err := other.Fetch(t.Context(), queue.Fetch{Tenant: f.tenant, Namespace: namespace, Queues: []string{emails}, WorkerID: "w@2", Count: 1})
+	if err != nil || len(leased) != 1 {
+		t.Fatalf("Fetch: got %v and error %v, want one job", leased, err)
+	}
+	if out := f.ack(t, leased[0], ""); !out.OK {
+		t.Fatalf("ack: got %+v, want success", out)
+	}
+	found := f.recorded(t)
+	want := event.Data{Namespace: namespace, Queue: emails, Attempt: 2, WorkerID: "w@2"}
+	if diff := cmp.Diff(want, found[len(found)-1].Data); found[len(found)-1].Subject != "jobs/"+id || diff != "" {
+		t.Errorf("data of job.completed of %s (-want +got):\n%s", found[len(found)-1].Subject, diff)
+	}
+}
+
+// A log that no call trims again expires.
+func TestLogsOfEventsExpire(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		f.add(t, job(`1`)) // the first call, which finds no log to trim
+		f.ack(t, f.fetch(t, 1)[0], "")
+		left, err := f.store.Client().PTTL(t.Context(), f.store.JobKeys(f.tenant).Events()).Result()
+		if err != nil || left <= 0 || left > events.RetentionMS*time.Millisecond+time.Minute {
+			t.Errorf("time to live of a new log: got %s and error %v, want about a day", left, err)
 		}
 	})
 }

@@ -169,7 +169,8 @@ func idsOf(step []jobstore.Position) []string {
 
 // discard cancels and deletes the jobs at step, which were read as found, and returns how many
 // it deleted. Cancelling first makes the consequences of their ends happen. Jobs that change
-// meanwhile, for example because a worker claims them, are left.
+// meanwhile, for example because a worker claims them, are left, and so are cancelled ones whose
+// consequences are still to be handled.
 func (b *Broker) discard(ctx context.Context, q jobstore.Queue, state api.JobState, step []jobstore.Position, found []*jobstore.Record) (int, error) {
 	now := b.store.NowMS()
 	var moves []*jobstore.Move
@@ -181,16 +182,30 @@ func (b *Broker) discard(ctx context.Context, q jobstore.Queue, state api.JobSta
 		m := jobstore.Move{Record: r, To: r.Run.To(api.JobCancelled, now)}.End()
 		moves = append(moves, &m)
 	}
-	if err := b.moveAll(ctx, q, moves); err != nil {
+	follow, err := b.apply(ctx, q, moves)
+	if err != nil {
 		return 0, err
 	}
-	var ended []*jobstore.Record
+	b.follower.Follow(ctx, q, follow)
+	var ended, marked []*jobstore.Record
 	for _, m := range moves {
-		if m.Outcome == jobstore.Moved {
-			ended = append(ended, &jobstore.Record{ID: m.Record.ID, Stored: m.To.String(), Run: m.To, Spec: m.Record.Spec})
+		if m.Outcome != jobstore.Moved {
+			continue
+		}
+		r := &jobstore.Record{ID: m.Record.ID, Stored: m.To.String(), Run: m.To, Spec: m.Record.Spec}
+		if slices.Contains(follow, r.ID) {
+			marked = append(marked, r)
+		} else {
+			ended = append(ended, r)
 		}
 	}
-	return b.jobs.Purge(ctx, q, api.JobCancelled, ended)
+	// The record holds the chain and the batch: one whose end was not followed yet is left to
+	// maintenance.
+	marked, err = b.jobs.Followed(ctx, q, marked)
+	if err != nil {
+		return 0, err
+	}
+	return b.jobs.Purge(ctx, q, api.JobCancelled, append(ended, marked...))
 }
 
 // Redrive is a call that retries dead jobs of a queue. A job must match all filters. The zero

@@ -171,7 +171,7 @@ func (b *Broker) tickOutcome(ctx context.Context, t *Tick, word string) (TickOut
 func (b *Broker) tickCall(tenant string, ticks []*Tick, part []int) storage.ScriptCall {
 	jobs := b.store.JobKeys(tenant)
 	c := storage.ScriptCall{
-		Keys: []string{b.store.ScheduleDueKey(tenant), jobs.Queues()},
+		Keys: []string{b.store.ScheduleDueKey(tenant), jobs.Queues(), jobs.Events()},
 		Args: []any{len(part)},
 	}
 	for _, i := range part {

@@ -50,8 +50,8 @@ func (t *Tenant) Events(ctx context.Context, s EventSelection, o PageOptions) (e
 func (t *Tenant) AllEvents(ctx context.Context, s EventSelection) iter.Seq2[event.Event, error] {
 	return All(ctx, func(ctx context.Context, o PageOptions) (api.Page[event.Event], error) {
 		page, err := t.Events(ctx, s, o)
-		if page.NextCursor != nil && *page.NextCursor == o.Cursor {
-			page.NextCursor = nil // the page was behind the last event
+		if !page.More {
+			page.NextCursor = nil
 		}
 		return api.Page[event.Event]{Items: page.Items, NextCursor: page.NextCursor}, err
 	}, PageOptions{Limit: api.MaxPageLimit})

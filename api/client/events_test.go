@@ -50,14 +50,14 @@ func TestEventRequests(t *testing.T) {
 	}
 }
 
-// The iteration ends behind the last event, not at an empty page.
+// The iteration ends behind the last event that there was, not at an empty page.
 func TestAllEventsEnd(t *testing.T) {
 	t.Parallel()
 	pages := map[string]string{
-		"":  `{"items":[{"id":"1-0.0"}],"next_cursor":"a"}`,
-		"a": `{"items":[],"next_cursor":"b"}`,
+		"":  `{"items":[{"id":"1-0.0"}],"next_cursor":"a","more":true}`,
+		"a": `{"items":[],"next_cursor":"b","more":true}`,
 		"b": `{"items":[{"id":"2-0.0"}],"next_cursor":"c"}`,
-		"c": `{"items":[],"next_cursor":"c"}`,
+		"c": `{"items":[{"id":"3-0.0"}],"next_cursor":"d","more":true}`, // of a later time
 	}
 	c := start(t, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, pages[r.URL.Query().Get("cursor")])

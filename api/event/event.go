@@ -52,7 +52,8 @@ const (
 )
 
 // Event is one event. ID is unique within the tenant; the ids of a list ascend. An event may be
-// recorded twice, with two ids, if the store or a replica is killed in the middle of the change:
+// recorded twice, with two ids, if the store or a replica is killed in the middle of the change, or
+// an answer of the store is lost:
 // Subject, Type and the attempt tell that it is the same.
 type Event struct {
 	SpecVersion string `json:"specversion" doc:"1.0"`
@@ -80,6 +81,7 @@ type Data struct {
 type Page struct {
 	Items      []Event `json:"items"`
 	NextCursor *string `json:"next_cursor"`
+	More       bool    `json:"more,omitempty" doc:"there were more events when the page was read, which the filters may select"`
 	Gap        bool    `json:"gap,omitempty" doc:"events before these may be missing: they are no longer kept"`
 }
 

@@ -236,7 +236,7 @@ func (a *API) listEvents(w http.ResponseWriter, r *http.Request) error {
 	if items == nil {
 		items = []event.Event{}
 	}
-	return rest.WriteJSON(w, r, http.StatusOK, event.Page{Items: items, NextCursor: q.list.Seal(idOf(page.Next)), Gap: page.Gap})
+	return rest.WriteJSON(w, r, http.StatusOK, event.Page{Items: items, NextCursor: q.list.Seal(idOf(page.Next)), More: page.More, Gap: page.Gap})
 }
 
 // followEvents streams events until the client goes away or the server drains. A stream counts

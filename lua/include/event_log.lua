@@ -2,6 +2,7 @@
 -- storage/events documents the entries, api/event the types.
 local event_types = {}  -- in the order of their first event
 local event_groups = {} -- by type: ids, details, last detail
+local event_ttl = 86460000 -- of a new log, in ms: Trim of package storage/events extends it
 local event_ends = {['job.completed'] = true, ['job.dead'] = true, ['job.cancelled'] = true}
 
 -- note_event notes an event of a job. detail describes it in JSON. A detail that is that of
@@ -18,8 +19,14 @@ local function note_event(event_type, id, detail)
   group.last = detail
 end
 
--- write_events appends the noted events that the queue, named ns/q, records. It comes before
--- the changes: KVRocks may die between two commands of a script, and a change without its
+-- event_detail returns the detail of an event of a job by words of its run (run.lua).
+local function event_detail(attempt, worker)
+  local id = string.match(worker, '^(.+)@%d+$') or worker
+  return '{"attempt":' .. attempt .. ',"worker_id":' .. cjson.encode(id) .. '}'
+end
+
+-- write_events appends the noted events that the queue, named ns/q, records, and forgets them.
+-- now is the time of the changes in ms. It comes before the changes: KVRocks may die between two commands of a script, and a change without its
 -- event would never be seen.
 local function write_events(events_key, config_key, queue, now)
   if #event_types == 0 then
@@ -31,6 +38,10 @@ local function write_events(events_key, config_key, queue, now)
       local group = event_groups[event_type]
       redis.call('XADD', events_key, '*', 'type', event_type, 'queue', queue, 'at', now,
         'ids', table.concat(group.ids, ' '), 'details', table.concat(group.details, '\n'))
+      if redis.call('XLEN', events_key) == 1 then
+        redis.call('PEXPIRE', events_key, event_ttl)
+      end
     end
   end
+  event_types, event_groups = {}, {}
 end

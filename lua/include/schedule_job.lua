@@ -38,8 +38,9 @@ end
 -- create_job writes the job of a tick and returns its outcome, as the reply of
 -- schedule_tick has it. A job that exists gets the entries that an interrupted tick did
 -- not reach.
-local function create_job(job, queues_key, inflight_key)
-  if redis.call('HGET', job.config_key, 'draining') == '1' then
+local function create_job(job, queues_key, inflight_key, events_key)
+  local config = redis.call('HMGET', job.config_key, 'draining', 'events')
+  if config[1] == '1' then
     return 'draining'
   end
   local unique = tonumber(job.unique_ttl) > 0
@@ -53,6 +54,10 @@ local function create_job(job, queues_key, inflight_key)
     redis.call('ZADD', inflight_key, job.inflight_score, job.id)
   end
   if not run then
+    if config[2] == 'all' then
+      note_event('job.enqueued', job.id, '{}')
+      write_events(events_key, job.config_key, job.queue, select(4, parse_run(job.run)))
+    end
     if unique then
       redis.call('SET', job.unique_key, job.id, 'PX', job.unique_ttl)
     end

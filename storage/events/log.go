@@ -1,7 +1,8 @@
 // Package events keeps the events of each tenant in a stream of the store, in the order in which
 // they were appended. The script that changes a job appends its events, before the change: a
-// change without an event cannot be seen, but after a crash of the store in the middle the event
-// is there twice, or without its change.
+// change without an event cannot be seen, but after a crash of the store in the middle, or a lost
+// answer, the event is there twice, or without its change. Only the enqueue of a job that the
+// sweeper completes has no event.
 //
 // One entry of the stream has the events of one type of all jobs that a script changed, so that a
 // batch costs as much as a job:
@@ -197,11 +198,22 @@ func (l *Log) Read(ctx context.Context, tenant string, from Position, limit int)
 			}
 		}
 		if len(entries) < count {
-			return page, nil
+			return page, l.settle(ctx, tenant, page)
 		}
 		start = "(" + entries[len(entries)-1].ID
 		count = min(maxReadEntries, max(readEntries, (limit-len(page.Events))*count/max(1, len(page.Events))))
 	}
+}
+
+// settle moves the end of a page without events from a time to the last event before it, so that
+// all that wait at the end of a log have the same position.
+func (l *Log) settle(ctx context.Context, tenant string, page *Page) error {
+	entry, _, err := page.Next.split()
+	if err != nil || !strings.HasSuffix(entry, sinceSuffix) {
+		return nil
+	}
+	page.Next, err = l.before(ctx, tenant, entry)
+	return err
 }
 
 // add adds the events of an entry behind the first skip, until p has limit events. A damaged entry
@@ -252,7 +264,12 @@ func (l *Log) Select(ctx context.Context, tenant string, from Position, limit in
 
 // End returns the position behind the last event. Errors: CodeStoreUnavailable.
 func (l *Log) End(ctx context.Context, tenant string) (Position, error) {
-	last, err := storage.StreamEntries(l.s.Client().Do(ctx, "XREVRANGE", l.s.JobKeys(tenant).Events(), "+", "-", "COUNT", 1))
+	return l.before(ctx, tenant, "+")
+}
+
+// before returns the position behind the last event up to an entry, "+" for all.
+func (l *Log) before(ctx context.Context, tenant, entry string) (Position, error) {
+	last, err := storage.StreamEntries(l.s.Client().Do(ctx, "XREVRANGE", l.s.JobKeys(tenant).Events(), entry, "-", "COUNT", 1))
 	if err != nil || len(last) == 0 {
 		return "", storage.Failure(ctx, "read events", err)
 	}

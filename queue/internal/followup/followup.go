@@ -69,6 +69,7 @@ type Config struct {
 type Follower struct {
 	Config
 
+	life        context.Context
 	activations *activations.Repository
 	schedules   *storage.Schedules
 	calls       *coalesce.Coalescer[jobstore.Queue, []string]
@@ -76,14 +77,14 @@ type Follower struct {
 
 // New returns a Follower. After the end of life it begins nothing, and Wait waits for the rest.
 func New(life context.Context, cfg Config) *Follower {
-	f := &Follower{Config: cfg, activations: activations.New(cfg.Store), schedules: storage.NewSchedules(cfg.Store)}
+	f := &Follower{Config: cfg, life: life, activations: activations.New(cfg.Store), schedules: storage.NewSchedules(cfg.Store)}
 	calls := coalesce.Config[[]string]{Count: flushJobs, SecondFlushAt: flushJobs, Weigh: func(ids []string) (count, bytes int) { return len(ids), 0 }}
 	f.calls = coalesce.New(life, calls, func(ctx context.Context, q jobstore.Queue, calls [][]string) {
 		ctx, cancel := context.WithTimeout(ctx, flushTimeout)
 		defer cancel()
 		ids := slices.Concat(calls...)
 		for i, err := range f.handle(ctx, q, ids) {
-			f.warn(ctx, q, ids[i], err)
+			f.warn(q, ids[i], err)
 		}
 	})
 	return f
@@ -101,9 +102,9 @@ func (f *Follower) Follow(ctx context.Context, q jobstore.Queue, ids []string) {
 	}
 }
 
-// warn logs that the consequences of a job's end were not handled.
-func (f *Follower) warn(ctx context.Context, q jobstore.Queue, id string, err error) {
-	if err != nil && ctx.Err() == nil {
+// warn logs that the consequences of a job's end were not handled, unless the Follower ends.
+func (f *Follower) warn(q jobstore.Queue, id string, err error) {
+	if err != nil && f.life.Err() == nil {
 		f.Log.Warn("the consequences of a job's end were not handled; maintenance tries again", zap.String("tenant", q.Tenant),
 			zap.String("job_id", id), zap.Error(err))
 	}
@@ -150,7 +151,7 @@ func (f *Follower) handle(ctx context.Context, q jobstore.Queue, ids []string) [
 		for q, ids := range ended {
 			failed, more := f.step(ctx, q, ids)
 			for i, err := range failed {
-				f.warn(ctx, q, ids[i], err)
+				f.warn(q, ids[i], err)
 			}
 			next.add(more)
 		}
@@ -189,6 +190,10 @@ func (f *Follower) step(ctx context.Context, q jobstore.Queue, ids []string) (er
 // the markers of those that it handled.
 func (f *Follower) part(ctx context.Context, q jobstore.Queue, ids []string, found []*jobstore.Record) (errs []error, ended endedJobs) {
 	errs, ended = make([]error, len(ids)), endedJobs{}
+	before, err := f.markers(ctx, q, ids)
+	if err != nil {
+		return slices.Repeat([]error{err}, len(ids)), ended
+	}
 	var mu sync.Mutex // guards ended
 	var jobs errgroup.Group
 	jobs.SetLimit(parallel)
@@ -207,21 +212,48 @@ func (f *Follower) part(ctx context.Context, q jobstore.Queue, ids []string, fou
 	}
 	_ = jobs.Wait() // errs has the errors
 	f.countInBatches(ctx, q.Tenant, found, errs)
+	if err := f.unmarkAfter(ctx, q, ids, errs, before); err != nil {
+		for i := range errs {
+			errs[i] = cmp.Or(errs[i], err)
+		}
+	}
+	return errs, ended
+}
+
+// unmarkAfter removes the markers of the jobs without an error, unless one is newer than before: a
+// job that was retried meanwhile has ended again.
+func (f *Follower) unmarkAfter(ctx context.Context, q jobstore.Queue, ids []string, errs []error, before []float64) error {
+	now, err := f.markers(ctx, q, ids)
+	if err != nil {
+		return err
+	}
 	var handled []any
 	for i, id := range ids {
-		if errs[i] == nil {
+		if errs[i] == nil && now[i] == before[i] {
 			handled = append(handled, id)
 		}
 	}
 	if len(handled) == 0 {
-		return errs, ended
+		return nil
 	}
-	if err := f.Store.Client().ZRem(ctx, f.Jobs.Keys(q).After(), handled...).Err(); err != nil {
-		for i := range errs {
-			errs[i] = cmp.Or(errs[i], jobstore.Failure(ctx, "remove markers", err))
-		}
+	return jobstore.Failure(ctx, "remove markers", f.Store.Client().ZRem(ctx, f.Jobs.Keys(q).After(), handled...).Err())
+}
+
+// markers returns the times of the markers of jobs, 0 for those without one.
+func (f *Follower) markers(ctx context.Context, q jobstore.Queue, ids []string) ([]float64, error) {
+	pipe := f.Store.Client().Pipeline()
+	replies := make([]*redis.FloatCmd, len(ids)) // ZMSCORE of KVRocks replies otherwise than redis-server's
+	for i, id := range ids {
+		replies[i] = pipe.ZScore(ctx, f.Jobs.Keys(q).After(), id)
 	}
-	return errs, ended
+	if err := storage.ExecOptional(ctx, pipe); err != nil {
+		return nil, jobstore.Failure(ctx, "read markers", err)
+	}
+	times := make([]float64, len(ids))
+	for i, reply := range replies {
+		times[i] = reply.Val()
+	}
+	return times, nil
 }
 
 // job handles the consequences of r's end but for its batch, or releases r if its wait is over. A

@@ -95,18 +95,14 @@ func (s *Store) Complete(ctx context.Context, q Queue, items []*Completion) (com
 			keys = append(keys, tenant.Meta(item.ID))
 		}
 	}
-	args := append(make([]any, 0, 3+5*len(items)), s.store.NowMS(), len(items), q.Path())
+	args := append(make([]any, 0, 3+4*len(items)), s.store.NowMS(), len(items), q.Path())
 	for _, item := range items {
 		unique := ""
 		if item.Unique != "" {
 			keys = append(keys, tenant.Unique(q.Namespace, q.Name, item.Unique))
 			unique = strconv.Itoa(len(keys))
 		}
-		held, err := ParseRun(item.Run)
-		if err != nil {
-			return 0, nil, err
-		}
-		args = append(args, item.ID, item.Epoch, item.Result, unique, held.EventDetail("", ""))
+		args = append(args, item.ID, item.Epoch, item.Result, unique)
 	}
 	reply, err := s.store.ScriptThen(ctx, storage.ScriptJobAck, keys, args, func(pipe redis.Pipeliner) {
 		s.markSlotFreed(ctx, pipe, q)

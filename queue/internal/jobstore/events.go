@@ -18,6 +18,8 @@ func (m *Move) events() string {
 		failed = " " + event.JobFailed
 	}
 	switch {
+	case from == to: // it is moved to another queue
+		return ""
 	case to == api.JobRetrying, to == api.JobPending && from == api.JobActive && failed != "":
 		return failed + " " + event.JobRetrying
 	case to == api.JobPending && from == api.JobActive:

@@ -11,7 +11,8 @@ import (
 // The fields of a job's hash, called its details. An empty value counts as absent. Most
 // jobs have no hash at all: a job's spec and its run have keys of their own.
 //
-//	progress, checkpoint  written by heartbeats, as JSON, after the run; kept until the purge
+//	progress              written by heartbeats, as JSON, after the run; kept until the purge
+//	checkpoint            as progress; also by an ack with continue or hold, before the run
 //	result                written by an ack, as JSON, before the run that completes the job
 //	hold_reason           written before a run with the state held; "" replaces an older one
 //	dead_reason           written before a run with the state dead, one of api.DeadAttempts …
