@@ -117,7 +117,7 @@ func TestEventsHaveTheAckedLease(t *testing.T) {
 	f.fail(t, f.fetch(t, 1)[0]) // which this replica remembers
 	f.clock.advance(time.Hour)
 	f.tend(t)
-	leased, err := other.Fetch(t.Context(), queue.Fetch{Tenant: f.tenant, Namespace: namespace, Queues: []string{emails}, WorkerID: "w@2", Count: 1})
+	leased, err := other.Fetch(t.Context(), queue.Fetch{Tenant: f.tenant, Namespace: namespace, Queues: []string{emails}, WorkerID: `w@"\2"`, Count: 1})
 	if err != nil || len(leased) != 1 {
 		t.Fatalf("Fetch: got %v and error %v, want one job", leased, err)
 	}
@@ -125,7 +125,7 @@ func TestEventsHaveTheAckedLease(t *testing.T) {
 		t.Fatalf("ack: got %+v, want success", out)
 	}
 	found := f.recorded(t)
-	want := event.Data{Namespace: namespace, Queue: emails, Attempt: 2, WorkerID: "w@2"}
+	want := event.Data{Namespace: namespace, Queue: emails, Attempt: 2, WorkerID: `w@"\2"`}
 	if diff := cmp.Diff(want, found[len(found)-1].Data); found[len(found)-1].Subject != "jobs/"+id || diff != "" {
 		t.Errorf("data of job.completed of %s (-want +got):\n%s", found[len(found)-1].Subject, diff)
 	}

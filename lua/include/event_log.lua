@@ -19,10 +19,11 @@ local function note_event(event_type, id, detail)
   group.last = detail
 end
 
--- event_detail returns the detail of an event of a job by words of its run (run.lua).
+-- event_detail returns the detail of an event of a job by words of its run (run.lua). The ids
+-- of workers have no control characters.
 local function event_detail(attempt, worker)
   local id = string.match(worker, '^(.+)@%d+$') or worker
-  return '{"attempt":' .. attempt .. ',"worker_id":' .. cjson.encode(id) .. '}'
+  return '{"attempt":' .. attempt .. ',"worker_id":"' .. string.gsub(id, '[\\"]', '\\%0') .. '"}'
 end
 
 -- write_events appends the noted events that the queue, named ns/q, records, and forgets them.
