@@ -109,12 +109,12 @@ func TestFollowUpsPassOverDamagedRecords(t *testing.T) {
 	}
 }
 
-// One end may end many more in turn: each of 300 jobs waits for the one before.
+// One end may end many more in turn: each of 50 jobs waits for the one before.
 func TestFollowUpsOfDependentsInARow(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, storage.Config{URL: storagetest.Redis(t).URL})
 	ids := []string{f.add(t, job(`1`))[0].ID}
-	for len(ids) < 300 {
+	for len(ids) < 50 {
 		before := ids[len(ids)-1]
 		ids = append(ids, f.add(t, job(`1`, func(j *api.NewJob) { j.DependsOn = []string{before} }))[0].ID)
 	}
