@@ -208,10 +208,11 @@ func (l *Log) Read(ctx context.Context, tenant string, from Position, limit int)
 // settle moves the end of a page without events from a time to the last event before it, so that
 // all that wait at the end of a log have the same position.
 func (l *Log) settle(ctx context.Context, tenant string, page *Page) error {
-	entry, _, err := page.Next.split()
-	if err != nil || !strings.HasSuffix(entry, sinceSuffix) {
+	entry, _, _ := strings.Cut(string(page.Next), ".")
+	if !strings.HasSuffix(entry, sinceSuffix) {
 		return nil
 	}
+	var err error
 	page.Next, err = l.before(ctx, tenant, entry)
 	return err
 }
