@@ -109,6 +109,35 @@ func TestFollowUpsPassOverDamagedRecords(t *testing.T) {
 	}
 }
 
+// A queue that is cleared keeps a cancelled job whose consequences could not be handled: its record
+// holds the chain.
+func TestClearKeepsJobsThatWereNotFollowed(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, storage.Config{URL: storagetest.Redis(t).URL})
+	chained := func(j *api.NewJob) {
+		j.Chain = &api.Chain{OnExit: &api.ChainStep{Queue: "next", NewJob: job(`2`)}}
+	}
+	added := f.add(t, job(`1`, chained), job(`1`, chained))
+	dependents := f.store.JobKeys(f.tenant).Dependents(added[0].ID)
+	if err := f.store.Client().Set(t.Context(), dependents, "no set", 0).Err(); err != nil {
+		t.Fatalf("Set: %v", err)
+	}
+	if n, err := f.Clear(t.Context(), f.tenant, namespace, emails); err != nil || n != 1 {
+		t.Errorf("Clear: got %d and error %v, want the one job that was followed", n, err)
+	}
+	if got := f.get(t, added[0].ID); got.State != api.JobCancelled {
+		t.Errorf("Get after Clear: got %s, want cancelled", got.State)
+	}
+	if err := f.store.Client().Del(t.Context(), dependents).Err(); err != nil {
+		t.Fatalf("Del: %v", err)
+	}
+	f.tend(t)
+	step := api.DerivedJobID("chain", f.tenant, added[0].ID, "exit")
+	if got := f.get(t, step); got.Queue != "next" {
+		t.Errorf("Get of the step after maintenance: got queue %q, want next", got.Queue)
+	}
+}
+
 // One end may end many more in turn: each of 50 jobs waits for the one before.
 func TestFollowUpsOfDependentsInARow(t *testing.T) {
 	t.Parallel()

@@ -1,5 +1,5 @@
-// Package event defines the events of a tenant: what happened to its jobs, versions and aliases,
-// as the API lists and streams it. Their attributes are those of CloudEvents 1.0.
+// Package event defines the events of a tenant, as the API lists and streams them: the changes of
+// the states of its jobs. Their attributes are those of CloudEvents 1.0.
 package event
 
 import (
@@ -24,7 +24,7 @@ import (
 //	job.cancelled   it was cancelled
 //	job.revived     an operator retried it after its end
 //
-// Those of Ends are recorded unless the queue has events off, the others if it has events all.
+// A queue records the events that its configuration names: see RecordAll.
 const (
 	JobEnqueued  = "job.enqueued"
 	JobStarted   = "job.started"
@@ -44,7 +44,7 @@ var Types = []string{
 	JobCancelled, JobCompleted, JobContinued, JobDead, JobEnqueued, JobFailed, JobHeld, JobReleased, JobRetrying, JobRevived, JobStarted,
 }
 
-// Which events a queue records.
+// The values of the setting events of a queue: which events of its jobs are recorded.
 const (
 	RecordAll  = "all"
 	RecordEnds = "ends" // the default: completed, dead and cancelled jobs
@@ -53,8 +53,7 @@ const (
 
 // Event is one event. ID is unique within the tenant; the ids of a list ascend. An event may be
 // recorded twice, with two ids, if the store or a replica is killed in the middle of the change, or
-// an answer of the store is lost:
-// Subject, Type and the attempt tell that it is the same.
+// an answer of the store is lost. Subject, Type and the attempt tell that it is the same.
 type Event struct {
 	SpecVersion string `json:"specversion" doc:"1.0"`
 	ID          string `json:"id" doc:"the position in the tenant's log, such as 1760000001000-0.3"`

@@ -27,8 +27,8 @@ local function event_detail(attempt, worker)
 end
 
 -- write_events appends the noted events that the queue, named ns/q, records, and forgets them.
--- now is the time of the changes in ms. It comes before the changes: KVRocks may die between two commands of a script, and a change without its
--- event would never be seen.
+-- now is the time of the changes in ms. A script calls it before it makes the changes:
+-- KVRocks may die between two commands, and a change without its event would never be seen.
 local function write_events(events_key, config_key, queue, now)
   if #event_types == 0 then
     return

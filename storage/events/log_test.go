@@ -31,7 +31,7 @@ func each(t *testing.T, test func(t *testing.T, l *log)) {
 	})
 }
 
-// entry is what append writes.
+// entry has the fields that append writes.
 type entry struct{ id, kind, queue, at, ids, details string }
 
 // append adds an entry, as the scripts do. Fields without a value have one that does for most

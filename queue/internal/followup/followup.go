@@ -50,7 +50,7 @@ const (
 	parallel = 64
 )
 
-// Config is what a Follower needs of the queue. All fields are required.
+// Config holds the parts of the queue that a Follower uses. All fields are required.
 type Config struct {
 	Store     *storage.Store
 	Jobs      *jobstore.Store
