@@ -3,6 +3,7 @@ package child
 import (
 	"encoding/json"
 	"net"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -153,12 +154,12 @@ func TestTooManyCalls(t *testing.T) {
 // TestContext shows every member of the handler's second argument.
 func TestContext(t *testing.T) {
 	t.Parallel()
-	p := inProcess(t).source(`export default (e, ctx) => {
+	p := inProcess(t).source(`export default (most, ctx) => {
 		const left = ctx.remainingMs(), due = ctx.deadline_ms - Date.now();
 		ctx.mine = 1; delete ctx.attempt;
 		const { id, ...instance } = ctx.instance; ctx.instance = { ...instance, id: id.length, ageMs: 0 };
-		return [left > 0 && left <= 30000 && Math.abs(left - due) < 1000, { ...ctx, deadline_ms: 0 }] }`)
-	got := p.value("null")
+		return [left > 0 && left <= most && Math.abs(left - due) < 1000, { ...ctx, deadline_ms: 0 }] }`)
+	got := p.value(strconv.FormatInt(runTimeout.Milliseconds(), 10))
 	want := `[true,{"activation_id":"0b1c","deadline_ms":0,"tenant":"t_abcdef","namespace":"shop","function":"hello","version":7,` +
 		`"ref":{"alias":"prod","version":7},"trigger":{"type":"api"},"principal":{"sub":"me","roles":["admin"]},"request_id":"req_1","instance":{"ageMs":0,"activations":0,"id":36},"mine":1}]`
 	if got != want {
