@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,6 +18,7 @@ import (
 	"github.com/codesous/sous/api"
 	jobevent "github.com/codesous/sous/api/event"
 	"github.com/codesous/sous/controlplane"
+	"github.com/codesous/sous/storage/storagetest"
 )
 
 // eventEntry is an entry of the log of events, as the scripts append it. An empty id is the time
@@ -343,33 +343,6 @@ func TestStreamsOfEventsWait(t *testing.T) {
 	}
 }
 
-// ranges counts the commands that read a stream of a store.
-type ranges struct{ n atomic.Int64 }
-
-func (r *ranges) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (r *ranges) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		r.count(cmd)
-		return next(ctx, cmd)
-	}
-}
-
-func (r *ranges) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		for _, cmd := range cmds {
-			r.count(cmd)
-		}
-		return next(ctx, cmds)
-	}
-}
-
-func (r *ranges) count(cmd redis.Cmder) {
-	if cmd.Name() == "xrange" {
-		r.n.Add(1)
-	}
-}
-
 // Two hundred followers of a tenant, with filters of their own, cost the reads of one.
 func TestFollowersOfEventsShareReads(t *testing.T) {
 	t.Parallel()
@@ -392,13 +365,12 @@ func TestFollowersOfEventsShareReads(t *testing.T) {
 		})
 	}
 	ready.Wait()
-	var reads ranges
-	h.store.Client().AddHook(&reads)
+	reads := storagetest.CountCommands(h.store.Client(), "xrange")
 	begin := time.Now()
 	for n := range 30 {
 		h.appendEvents(t, eventEntry{kind: jobevent.JobStarted, queue: "payments/others", ids: fmt.Sprint("o", n)})
 	}
-	for reads.n.Load() < 5 { // some reads with nothing for anyone
+	for reads() < 5 { // some reads with nothing for anyone
 		if ctx.Err() != nil {
 			t.Fatal("the log is not read, want reads")
 		}
@@ -409,8 +381,8 @@ func TestFollowersOfEventsShareReads(t *testing.T) {
 	}
 	done.Wait()
 	const pause = 100 * time.Millisecond // as the documentation says
-	if most := 10 + 2*int64(time.Since(begin)/pause); reads.n.Load() > most {
-		t.Errorf("%d followers cost %d reads in %s, want at most %d", followers, reads.n.Load(), time.Since(begin), most)
+	if most := 10 + 2*int64(time.Since(begin)/pause); reads() > most {
+		t.Errorf("%d followers cost %d reads in %s, want at most %d", followers, reads(), time.Since(begin), most)
 	}
 }
 

@@ -1,35 +1,15 @@
 package controlplane_test
 
 import (
-	"context"
 	"encoding/json"
-	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/controlplane"
 	"github.com/codesous/sous/storage/documents"
+	"github.com/codesous/sous/storage/storagetest"
 )
-
-// feedReads counts how often a feed is read from a store.
-type feedReads struct{ n atomic.Int64 }
-
-func (f *feedReads) DialHook(next redis.DialHook) redis.DialHook          { return next }
-func (f *feedReads) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
-
-func (f *feedReads) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		for _, cmd := range cmds {
-			if cmd.Name() == "xrange" {
-				f.n.Add(1)
-			}
-		}
-		return next(ctx, cmds)
-	}
-}
 
 // Who follows a namespace that is written all the time reads its feed now and then, not
 // at each write: a thousand followers would keep the store from everything else.
@@ -42,8 +22,7 @@ func TestFollowersReadNowAndThen(t *testing.T) {
 	}
 	h := startOn(t, store, func(c *controlplane.Config) { c.Documents = service })
 	events := h.followFeed(t.Context(), t, "", "")
-	var reads feedReads
-	store.Client().AddHook(&reads)
+	reads := storagetest.CountCommands(store.Client(), "xrange")
 	const writes = 500
 	begin := time.Now()
 	for range writes {
@@ -60,7 +39,7 @@ func TestFollowersReadNowAndThen(t *testing.T) {
 		last = e.change.ID
 	}
 	const pause = 20 * time.Millisecond // as the documentation says
-	if most := 3 + int64(time.Since(begin)/pause); reads.n.Load() > most {
-		t.Errorf("got %d reads for %d writes in %v, want at most %d", reads.n.Load(), writes, time.Since(begin), most)
+	if most := 3 + int64(time.Since(begin)/pause); reads() > most {
+		t.Errorf("got %d reads for %d writes in %v, want at most %d", reads(), writes, time.Since(begin), most)
 	}
 }

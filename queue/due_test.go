@@ -145,7 +145,7 @@ func TestAJobThatComesWhileItsQueueIsMaintained(t *testing.T) {
 	f.addAt(t, f, emails, 1)
 	f.clock.advance(time.Millisecond)
 	// The first script on the due set claims the member, the second settles it.
-	f.store.Client().AddHook(&between{key: "cs:due:", nth: 2, step: func() { f.addAt(t, other, emails, 3_600_000) }})
+	f.store.Client().AddHook(between("cs:due:", 2, func() { f.addAt(t, other, emails, 3_600_000) }))
 	loop := loopOn(t, f.store, f.Broker)
 	for range 2 {
 		if _, err := loop.RunOnce(t.Context(), f.clock.ms.Load()); err != nil {

@@ -1,47 +1,16 @@
 package queue_test
 
 import (
-	"context"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/event"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/storagetest"
 )
-
-// named counts the commands by their names.
-type named struct {
-	mu   sync.Mutex
-	seen map[string]int
-}
-
-func (n *named) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (n *named) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		n.count(cmd)
-		return next(ctx, cmd)
-	}
-}
-
-func (n *named) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		n.count(cmds...)
-		return next(ctx, cmds)
-	}
-}
-
-func (n *named) count(cmds ...redis.Cmder) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for _, cmd := range cmds {
-		n.seen[cmd.Name()]++
-	}
-}
 
 // The ends of 64 jobs of a batch are counted by one script, and their markers removed at once.
 func TestFollowUpsOfABatchAreOneCount(t *testing.T) {
@@ -60,15 +29,13 @@ func TestFollowUpsOfABatchAreOneCount(t *testing.T) {
 	for i, j := range f.fetch(t, len(jobs)) {
 		acks[i] = api.JobAck{ID: j.ID, LeaseEpoch: j.LeaseEpoch}
 	}
-	commands := &named{seen: map[string]int{}}
-	f.store.Client().AddHook(commands)
+	scripts, removals := storagetest.CountCommands(f.store.Client(), "evalsha"), storagetest.CountCommands(f.store.Client(), "zrem")
 	if _, err := f.Ack(t.Context(), f.tenant, acks); err != nil {
 		t.Fatalf("Ack: %v", err)
 	}
-	got := map[string]int{"evalsha": commands.seen["evalsha"], "zrem": commands.seen["zrem"]}
 	// The scripts are those of the short ack, which leaves all of them, of the ack and of the count.
-	if diff := cmp.Diff(map[string]int{"evalsha": 3, "zrem": 1}, got); diff != "" {
-		t.Errorf("commands of 64 acks of a batch (-want +got):\n%s", diff)
+	if scripts() != 3 || removals() != 1 {
+		t.Errorf("64 acks of a batch: got %d scripts and %d removals, want 3 and 1", scripts(), removals())
 	}
 	after, err := f.GetBatch(t.Context(), f.tenant, namespace, batch.ID)
 	if err != nil || after.Succeeded != 64 {
@@ -154,5 +121,58 @@ func TestFollowUpsOfDependentsInARow(t *testing.T) {
 		if got := f.get(t, id); got.State != api.JobDead || got.DeadReason != api.DeadDependency {
 			t.Fatalf("Get of dependent %d after Cancel: got %s (%q), want dead (%q)", i+1, got.State, got.DeadReason, api.DeadDependency)
 		}
+	}
+}
+
+// A job that was retried while the consequences of its end were handled has ended again: the newer
+// marker stays, so that maintenance handles that end.
+func TestFollowUpsLeaveNewerMarkers(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, storage.Config{URL: storagetest.Redis(t).URL})
+	added := f.add(t, job(`1`, func(j *api.NewJob) { j.Chain = &api.Chain{OnExit: &api.ChainStep{Queue: "next", NewJob: job(`2`)}} }))
+	markers := f.store.JobKeys(f.tenant).Queue(namespace, emails).After()
+	newer := redis.Z{Score: float64(f.clock.ms.Load() + 1), Member: added[0].ID}
+	reads := 0
+	f.store.Client().AddHook(storagetest.Before(func(cmds []redis.Cmder) {
+		if cmds[0].Name() != "zscore" || cmds[0].Args()[1] != markers {
+			return
+		}
+		reads++
+		if reads != 2 { // the second comes when the consequences were handled
+			return
+		}
+		if err := f.store.Client().ZAdd(t.Context(), markers, newer).Err(); err != nil {
+			t.Errorf("ZAdd: %v", err)
+		}
+	}))
+	if _, err := f.Cancel(t.Context(), f.tenant, added[0].ID); err != nil {
+		t.Fatalf("Cancel: %v", err)
+	}
+	left, err := f.store.Client().ZRangeWithScores(t.Context(), markers, 0, -1).Result()
+	if diff := cmp.Diff([]redis.Z{newer}, left); err != nil || diff != "" {
+		t.Errorf("markers after Cancel: error %v (-want +got):\n%s", err, diff)
+	}
+}
+
+// Follow-ups that run at the same time make the same jobs, which one flush may have twice.
+func TestJobsOfThePlatformAreAddedOnce(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, storage.Config{URL: storagetest.Redis(t).URL})
+	f.recordEvents(t, event.RecordAll)
+	ids := []string{api.DerivedJobID("chain", "a"), api.DerivedJobID("chain", "a"), api.DerivedJobID("chain", "b")}
+	for i, err := range f.FlushInternals(t.Context(), f.tenant, namespace, emails, ids) {
+		if err != nil {
+			t.Errorf("job %d: got error %v, want none", i, err)
+		}
+	}
+	got := []string{}
+	for _, e := range f.recorded(t) {
+		got = append(got, e.Subject)
+	}
+	if diff := cmp.Diff([]string{"jobs/" + ids[0], "jobs/" + ids[2]}, got); diff != "" {
+		t.Errorf("subjects of the events (-want +got):\n%s", diff)
+	}
+	if got := f.fetch(t, 3); len(got) != 2 {
+		t.Errorf("fetch: got %d jobs, want 2", len(got))
 	}
 }

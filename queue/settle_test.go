@@ -1,7 +1,6 @@
 package queue_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -287,37 +286,14 @@ func TestALeaseThatLastsIsNotReclaimed(t *testing.T) {
 	})
 }
 
-// between is a hook that runs step before the nth script with a key of the given prefix.
-type between struct {
-	key  string
-	nth  int64
-	seen atomic.Int64
-	step func()
-}
-
-func (b *between) saw(cmd redis.Cmder) {
-	args := cmd.Args()
-	if cmd.Name() != "evalsha" || !strings.HasPrefix(fmt.Sprint(args[min(3, len(args)-1)]), b.key) {
-		return
-	}
-	if b.seen.Add(1) == b.nth {
-		b.step()
-	}
-}
-
-func (*between) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (b *between) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		b.saw(cmd)
-		return next(ctx, cmd)
-	}
-}
-
-func (b *between) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		b.saw(cmds[0])
-		return next(ctx, cmds)
+// between is a hook that runs step before the nth script whose first key begins with prefix.
+func between(prefix string, nth int64, step func()) storagetest.Before {
+	seen := &atomic.Int64{}
+	return func(cmds []redis.Cmder) {
+		args := cmds[0].Args()
+		if cmds[0].Name() == "evalsha" && strings.HasPrefix(fmt.Sprint(args[min(3, len(args)-1)]), prefix) && seen.Add(1) == nth {
+			step()
+		}
 	}
 }
 
@@ -330,13 +306,13 @@ func TestALeaseThatIsLostWhileItIsSettled(t *testing.T) {
 	other := f.beside(t, cfg, 0)
 	id := f.add(t, job(`1`))[0].ID
 	late := f.fetch(t, 1)[0]
-	f.store.Client().AddHook(&between{key: "cs:queue:", nth: 1, step: func() {
+	f.store.Client().AddHook(between("cs:queue:", 1, func() {
 		f.clock.advance(time.Minute)
 		other.tend(t)
 		if got := other.fetch(t, 1); len(got) != 1 {
 			t.Errorf("fetch: got %+v, want one job", got)
 		}
-	}})
+	}))
 	out, err := f.Ack(t.Context(), f.tenant, []api.JobAck{{ID: id, LeaseEpoch: late.LeaseEpoch, Continue: true, Checkpoint: json.RawMessage(`9`)}})
 	if err != nil || out[0].Code != api.CodeJobLeaseLost {
 		t.Errorf("Ack: got %+v, error %v, want CodeJobLeaseLost", out, err)

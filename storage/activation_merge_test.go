@@ -2,7 +2,6 @@ package storage_test
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -103,8 +102,10 @@ func TestListRefusesTooManyFunctions(t *testing.T) {
 // one command, and one with fewer reads their functions in few round trips.
 func TestListOfManyNamespaces(t *testing.T) {
 	t.Parallel()
-	sent := &sentCommands{}
-	s := storagetest.Open(t, storage.Config{URL: storagetest.Redis(t).URL, Hook: func(c redis.UniversalClient) { c.AddHook(sent) }})
+	var trips atomic.Int64
+	s := storagetest.Open(t, storage.Config{URL: storagetest.Redis(t).URL})
+	s.Client().AddHook(storagetest.Before(func([]redis.Cmder) { trips.Add(1) }))
+	sent := storagetest.CountCommands(s.Client())
 	f := newFixture(t, s)
 	a := f.running()
 	if _, _, err := f.activations.Start(t.Context(), a); err != nil {
@@ -121,42 +122,21 @@ func TestListOfManyNamespaces(t *testing.T) {
 		}
 	}
 	register(1, activations.MaxListed)
-	trips := sent.trips.Load()
+	began := trips.Load()
 	items, _, err := f.activations.List(t.Context(), activations.Filter{Tenant: f.fn.Tenant, Limit: 1})
 	if err != nil || len(items) != 1 || items[0].ActivationID != a.ActivationID {
 		t.Errorf("a list of %d namespaces: got %d activations and error %v, want that of the only function", activations.MaxListed, len(items), err)
 	}
-	if got, most := sent.trips.Load()-trips, int64(100); got > most {
+	if got, most := trips.Load()-began, int64(100); got > most {
 		t.Errorf("a list of %d namespaces: got %d round trips, want at most %d", activations.MaxListed, got, most)
 	}
 	register(activations.MaxListed, 10_000)
-	before := sent.n.Load()
+	before := sent()
 	_, _, err = f.activations.List(t.Context(), activations.Filter{Tenant: f.fn.Tenant, Limit: 1})
 	if api.ErrorCode(err) != api.CodeValidationName {
 		t.Errorf("a list of 10,000 namespaces: got error %v, want %s", err, api.CodeValidationName)
 	}
-	if got := sent.n.Load() - before; got != 1 {
+	if got := sent() - before; got != 1 {
 		t.Errorf("a list of 10,000 namespaces: got %d commands, want 1", got)
-	}
-}
-
-// sentCommands counts the commands of a client, and its round trips.
-type sentCommands struct{ n, trips atomic.Int64 }
-
-func (*sentCommands) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (c *sentCommands) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		c.n.Add(1)
-		c.trips.Add(1)
-		return next(ctx, cmd)
-	}
-}
-
-func (c *sentCommands) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		c.n.Add(int64(len(cmds)))
-		c.trips.Add(1)
-		return next(ctx, cmds)
 	}
 }

@@ -1,7 +1,6 @@
 package documents_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"sync/atomic"
@@ -122,33 +121,19 @@ func TestCursorsAreOneTenantsOnEveryReplica(t *testing.T) {
 	}
 }
 
-// roundTrips counts the requests to a store. It passes over those that no operation waits for: a
-// publish, and the greeting of a further connection, which the pool opens while a publish has the
-// other.
-type roundTrips struct{ n atomic.Int64 }
-
-func (r *roundTrips) count(cmd redis.Cmder) {
-	switch cmd.Name() {
-	case "publish", "spublish", "hello", "client":
-	default:
-		r.n.Add(1)
-	}
-}
-
-func (r *roundTrips) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (r *roundTrips) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		r.count(cmd)
-		return next(ctx, cmd)
-	}
-}
-
-func (r *roundTrips) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		r.count(cmds[0])
-		return next(ctx, cmds)
-	}
+// roundTrips counts the requests that a client sends from now on. It passes over those that no
+// operation waits for: a publish, and the greeting of a further connection, which the pool opens
+// while a publish has the other.
+func roundTrips(client redis.UniversalClient) func() int64 {
+	n := &atomic.Int64{}
+	client.AddHook(storagetest.Before(func(cmds []redis.Cmder) {
+		switch cmds[0].Name() {
+		case "publish", "spublish", "hello", "client":
+		default:
+			n.Add(1)
+		}
+	}))
+	return n.Load
 }
 
 // An operation is one round trip to the store, also where the namespace has a schema.
@@ -182,14 +167,13 @@ func TestOperationsAreOneRoundTrip(t *testing.T) {
 			t.Fatalf("%s: operations: %v", name, err)
 		}
 	}
-	var trips roundTrips
-	store.Client().AddHook(&trips)
+	trips := roundTrips(store.Client())
 	for name, operation := range operations {
-		before := trips.n.Load()
+		before := trips()
 		if err := operation(); err != nil {
 			t.Errorf("%s: operation: %v", name, err)
 		}
-		if n := trips.n.Load() - before; n != 1 {
+		if n := trips() - before; n != 1 {
 			t.Errorf("%s: got %d round trips, want 1", name, n)
 		}
 	}
@@ -314,17 +298,16 @@ func TestListingsTakeFewRoundTrips(t *testing.T) {
 			t.Fatalf("service.BulkPut: %v", err)
 		}
 	}
-	var trips roundTrips
-	store.Client().AddHook(&trips)
+	trips := roundTrips(store.Client())
 	list := func(name string, query api.DocumentList) {
 		t.Helper()
 		query.Namespace, query.Limit = "settings", 1
-		before := trips.n.Load()
+		before := trips()
 		page, err := service.List(ctx, tenant, "crm", query)
 		if err != nil || len(page.Items) != 0 || page.NextCursor != nil {
 			t.Errorf("%s: List: got %+v and error %v, want an empty last page", name, page, err)
 		}
-		if n := trips.n.Load() - before; n > 6 {
+		if n := trips() - before; n > 6 {
 			t.Errorf("%s: got %d round trips, want at most 6", name, n)
 		}
 	}

@@ -1,7 +1,6 @@
 package duework_test
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -207,24 +206,6 @@ func TestReadLooksBehindManyMembersOfOneTenant(t *testing.T) {
 	}
 }
 
-// counter counts the readings of due sets.
-type counter struct{ reads int }
-
-func (*counter) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (*counter) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
-
-func (c *counter) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, commands []redis.Cmder) error {
-		for _, command := range commands {
-			if command.Name() == "zrangebyscore" {
-				c.reads++
-			}
-		}
-		return next(ctx, commands)
-	}
-}
-
 // TestDeepReadingsAreBounded: a deep reading of a shard with more members than it may read ends
 // after ten pages.
 func TestDeepReadingsAreBounded(t *testing.T) {
@@ -238,14 +219,13 @@ func TestDeepReadingsAreBounded(t *testing.T) {
 	if err := b.store.Client().ZAdd(t.Context(), storage.KeyDue(shard), members...).Err(); err != nil {
 		t.Fatalf("ZAdd: %v", err)
 	}
-	var c counter
-	b.store.Client().AddHook(&c)
+	reads := storagetest.CountCommands(b.store.Client(), "zrangebyscore")
 	due, err := duework.NewReader(b.store).Read(t.Context(), 2000, true)
 	if err != nil {
 		t.Fatalf("Read: %v", err)
 	}
-	if want := storage.DueShards + 10; c.reads != want || len(due.Queues) != 100 {
-		t.Errorf("Read: got %d readings and %d members, want %d and 100", c.reads, len(due.Queues), want)
+	if want := int64(storage.DueShards + 10); reads() != want || len(due.Queues) != 100 {
+		t.Errorf("Read: got %d readings and %d members, want %d and 100", reads(), len(due.Queues), want)
 	}
 }
 

@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/quota"
 	"github.com/codesous/sous/storage"
@@ -124,35 +122,14 @@ func TestQuotaOfKeysAndBytes(t *testing.T) {
 	})
 }
 
-// commands counts the commands of a client.
-type commands struct{ n atomic.Int64 }
-
-func (*commands) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (c *commands) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		c.n.Add(1)
-		return next(ctx, cmd)
-	}
-}
-
-func (c *commands) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		c.n.Add(int64(len(cmds)))
-		return next(ctx, cmds)
-	}
-}
-
 // crowded returns a store with a clock, and a tenant with n namespaces of which the first has the
 // only key that the tenant may have.
-func crowded(t *testing.T, n int, ttl time.Duration) (kv *kvstore.KV, tenant string, now *atomic.Int64, sent *commands) {
+func crowded(t *testing.T, n int, ttl time.Duration) (kv *kvstore.KV, tenant string, now *atomic.Int64, sent func() int64) {
 	t.Helper()
-	now, sent = &atomic.Int64{}, &commands{}
+	now = &atomic.Int64{}
 	now.Store(time.Now().UnixMilli())
-	s := storagetest.Open(t, storage.Config{
-		URL: storagetest.Redis(t).URL, Clock: func() time.Time { return time.UnixMilli(now.Load()) },
-		Hook: func(c redis.UniversalClient) { c.AddHook(sent) },
-	})
+	s := storagetest.Open(t, storage.Config{URL: storagetest.Redis(t).URL, Clock: func() time.Time { return time.UnixMilli(now.Load()) }})
+	sent = storagetest.CountCommands(s.Client())
 	kv, tenant = limited(t, s, quota.TenantLimits{KVKeys: 1}), storagetest.Tenant(t)
 	names := make([]any, n)
 	for i := range names {
@@ -173,7 +150,7 @@ func TestRefusedSetsCostConstantCommands(t *testing.T) {
 	t.Parallel()
 	kv, tenant, now, sent := crowded(t, 3000, 0)
 	for round := range 3 {
-		before := sent.n.Load()
+		before := sent()
 		for i, err := range storagetest.Concurrently(50, func(int) error {
 			return kv.Set(t.Context(), tenant, "n00001", "new", []byte("1"), 0)
 		}) {
@@ -182,7 +159,7 @@ func TestRefusedSetsCostConstantCommands(t *testing.T) {
 			}
 		}
 		// Two for each write, and one look at some namespaces for all of them.
-		if got, most := sent.n.Load()-before, int64(500); got > most {
+		if got, most := sent()-before, int64(500); got > most {
 			t.Errorf("50 refused writes in round %d: got %d commands, want at most %d", round, got, most)
 		}
 		now.Add(2000)

@@ -123,11 +123,8 @@ func TestUsageCountsOnceIn10Seconds(t *testing.T) {
 	const namespaces = 300
 	var now atomic.Int64
 	now.Store(1_760_000_000_000)
-	sent := &counter{}
-	s := storagetest.Open(t, storage.Config{
-		URL: storagetest.Redis(t).URL, Clock: func() time.Time { return time.UnixMilli(now.Load()) },
-		Hook: func(c redis.UniversalClient) { c.AddHook(sent) },
-	})
+	s := storagetest.Open(t, storage.Config{URL: storagetest.Redis(t).URL, Clock: func() time.Time { return time.UnixMilli(now.Load()) }})
+	sent := storagetest.CountCommands(s.Client())
 	k, tenant := quotastest.Limit(t, s, quota.TenantLimits{}), storagetest.Tenant(t)
 	for i := range namespaces {
 		if err := s.Client().SAdd(t.Context(), s.Keys().Namespaces(tenant), fmt.Sprintf("n%d", i)).Err(); err != nil {
@@ -146,7 +143,7 @@ func TestUsageCountsOnceIn10Seconds(t *testing.T) {
 		{"10 s after it", 10_000, 1, namespaces, 7*namespaces + each},
 	} {
 		now.Store(1_760_000_000_000 + round.at)
-		before := sent.n.Load()
+		before := sent()
 		for _, err := range storagetest.Concurrently(round.readers, func(int) error {
 			used, err := k.Usage(t.Context(), tenant)
 			for _, u := range used {
@@ -160,7 +157,7 @@ func TestUsageCountsOnceIn10Seconds(t *testing.T) {
 				t.Errorf("Usage, %s: got error %v, want none", round.name, err)
 			}
 		}
-		if got := sent.n.Load() - before; got < round.least || got > round.most {
+		if got := sent() - before; got < round.least || got > round.most {
 			t.Errorf("Usage, %s: got %d commands, want from %d to %d", round.name, got, round.least, round.most)
 		}
 	}
@@ -247,8 +244,8 @@ func TestReplicasTogetherKeepARate(t *testing.T) {
 // TestCallsSendNoCommands: while a share lasts, calls are admitted from memory.
 func TestCallsSendNoCommands(t *testing.T) {
 	t.Parallel()
-	sent := &counter{}
-	s := storagetest.Open(t, storage.Config{URL: storagetest.Redis(t).URL, Hook: func(c redis.UniversalClient) { c.AddHook(sent) }})
+	s := storagetest.Open(t, storage.Config{URL: storagetest.Redis(t).URL})
+	sent := storagetest.CountCommands(s.Client())
 	k := quotastest.Limit(t, s, quota.TenantLimits{Calls: 1_000_000})
 	free := quotastest.Limit(t, s, quota.TenantLimits{})
 	tenant := storagetest.Tenant(t)
@@ -257,33 +254,14 @@ func TestCallsSendNoCommands(t *testing.T) {
 			t.Fatalf("Call: %v", err)
 		}
 	}
-	before := sent.n.Load()
+	before := sent()
 	for range 10_000 {
 		if err := errors.Join(k.Call(t.Context(), tenant), free.Call(t.Context(), tenant)); err != nil {
 			t.Fatalf("Call: %v", err)
 		}
 	}
-	if got := sent.n.Load() - before; got != 0 {
+	if got := sent() - before; got != 0 {
 		t.Errorf("20,000 calls: got %d commands, want none", got)
-	}
-}
-
-// counter counts the commands of a client.
-type counter struct{ n atomic.Int64 }
-
-func (*counter) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (c *counter) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		c.n.Add(1)
-		return next(ctx, cmd)
-	}
-}
-
-func (c *counter) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		c.n.Add(int64(len(cmds)))
-		return next(ctx, cmds)
 	}
 }
 
@@ -377,14 +355,14 @@ func TestEgressIsOverdrawn(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			sent := &counter{}
-			s := storagetest.Open(t, storage.Config{URL: storagetest.Redis(t).URL, Hook: func(c redis.UniversalClient) { c.AddHook(sent) }})
+			s := storagetest.Open(t, storage.Config{URL: storagetest.Redis(t).URL})
+			sent := storagetest.CountCommands(s.Client())
 			k := quotastest.Limit(t, s, tt.limits)
 			tenant := storagetest.Tenant(t)
 			if err := k.Egress(t.Context(), tenant); err != nil {
 				t.Fatalf("Egress: got error %v, want none", err)
 			}
-			before := sent.n.Load()
+			before := sent()
 			k.Charge(tenant, tt.quota, tt.bound) // the share that Egress leased is at least 1
 			if err := k.Overdrawn(tenant, tt.quota); err != nil {
 				t.Errorf("Overdrawn at the bound: got error %v, want none", err)
@@ -400,7 +378,7 @@ func TestEgressIsOverdrawn(t *testing.T) {
 					t.Errorf("Overdrawn of %s, which is not limited: got an error, want none", q)
 				}
 			}
-			if got := sent.n.Load() - before; got != 0 {
+			if got := sent() - before; got != 0 {
 				t.Errorf("Charge and Overdrawn: got %d commands, want none", got)
 			}
 			if _, err := k.RunOnce(t.Context()); err != nil {
