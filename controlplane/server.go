@@ -100,6 +100,8 @@ type Config struct {
 	// documents that wait at the same time on this replica. One tenant may have at most half
 	// of them (default admission.DefaultWaits).
 	MaxWaits int
+	// Rates limits the requests of each client a second on this replica (default: no limit).
+	Rates admission.RateConfig
 	// BodyBudget bounds the bytes of request bodies and answers in memory (default
 	// admission.MinBudget).
 	BodyBudget int64
@@ -208,7 +210,7 @@ func New(ctx context.Context, store *storage.Store, engine Engine, broker *queue
 			Auth: s.auth, Audit: storeaccess.NewAudit(store), Logger: cfg.Logger, Clock: cfg.Clock,
 			Metrics: cfg.Metrics, Tracer: cfg.Tracer, Version: cfg.Version,
 			KeepAlive: cfg.KeepAlive, AnswerTimeout: cfg.AnswerTimeout, RunnerToken: cfg.StorageToken,
-			BodyBudget: cfg.BodyBudget, MaxWorking: cfg.MaxWorking, Proxies: cfg.Proxies,
+			BodyBudget: cfg.BodyBudget, MaxWorking: cfg.MaxWorking, Rates: cfg.Rates, Proxies: cfg.Proxies,
 			Direct: web.New(storage.NewVersions(store), engine, s.auth, web.Config{
 				Logger: cfg.Logger, ShowErrors: cfg.ShowErrors, FunctionDomain: cfg.FunctionDomain, Domains: hosts, Unconfined: cfg.Unconfined,
 			}).Direct(),

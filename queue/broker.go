@@ -79,6 +79,9 @@ type Config struct {
 	// PollInterval is how often a waiting fetch polls the store without having been
 	// notified (default 1 s).
 	PollInterval time.Duration
+	// Fetches limits how many fetches of clients take jobs of one queue at once (default:
+	// DefaultFetches).
+	Fetches int
 	// Metrics is where the broker registers its metrics (default: nowhere).
 	Metrics prometheus.Registerer
 }
@@ -96,6 +99,7 @@ type Broker struct {
 	sequence    jobstore.Sequence
 	jobs        *jobstore.Store
 	claimer     *claim.Claimer
+	gate        *gate
 	admission   *admission.Admission
 	workers     *workers.Registry
 	results     *resultschema.Checker
@@ -128,10 +132,13 @@ func New(ctx context.Context, store *storage.Store, cfg Config) (*Broker, error)
 	if cfg.PollInterval <= 0 {
 		cfg.PollInterval = time.Second
 	}
+	if cfg.Fetches <= 0 {
+		cfg.Fetches = DefaultFetches
+	}
 	b := &Broker{
 		store: store, rdb: store.Client(),
 		activations: activations.New(store), schedules: storage.NewSchedules(store), log: cfg.Logger,
-		random: cfg.Random, poll: cfg.PollInterval,
+		random: cfg.Random, poll: cfg.PollInterval, gate: newGate(cfg.Fetches),
 		results: resultschema.New(), alarm: duework.NewAlarm(),
 	}
 	var err1, err2, err3, err4 error

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"strings"
 	"time"
@@ -68,7 +69,8 @@ func (f *Fetch) validate() error {
 
 // Fetch claims pending jobs under leases and returns them. It returns none if there was none
 // until Wait had passed or Until was closed. A queue that does not exist is empty. Errors:
-// CodeInvalid…, CodeQueueReserved, CodeShuttingDown, CodeStoreUnavailable, ctx's.
+// CodeInvalid…, CodeQueueReserved, CodeShuttingDown, CodeStoreUnavailable, ctx's; CodeOverloaded
+// with the time to try again if too many fetches take jobs of the queues and Wait is 0.
 //
 // Fetch returns as soon as it has one job; it does not wait for Count of them. While it waits
 // it looks again when it is notified, when a rate limit may allow more, and each PollInterval.
@@ -101,7 +103,11 @@ func (b *Broker) Fetch(ctx context.Context, f Fetch) ([]api.FetchedJob, error) {
 	defer over.Stop()
 	for {
 		jobs, again, err := b.fetchNow(ctx, &f, queues)
-		if len(jobs) > 0 || err != nil {
+		var coded *api.Error
+		switch {
+		case errors.Is(err, errGate) && errors.As(err, &coded):
+			again = coded.RetryAfter
+		case len(jobs) > 0 || err != nil:
 			return jobs, err
 		}
 		poll := time.NewTimer(min(b.poll, again))
@@ -151,7 +157,8 @@ func (b *Broker) fetchNow(ctx context.Context, f *Fetch, queues []jobstore.Queue
 
 // claimPending claims jobs of queues, in their order. again is how long to wait before a
 // rate limit may allow more; see claim.Claimer.Take. Each queue is a claim of its own, so an
-// error in a later queue must not lose the jobs of the earlier ones.
+// error in a later queue must not lose the jobs of the earlier ones. A queue whose gate is full is
+// left out; the error is that of gateRefusal if the other queues have no jobs.
 func (b *Broker) claimPending(ctx context.Context, f *Fetch, queues []jobstore.Queue) (jobs []api.FetchedJob, again time.Duration, err error) {
 	again = claim.LongPause
 	if len(queues) > 1 {
@@ -164,8 +171,13 @@ func (b *Broker) claimPending(ctx context.Context, f *Fetch, queues []jobstore.Q
 			return nil, again, jobstore.Failure(ctx, "read queues", err)
 		}
 	}
+	var refusal error
 	for _, q := range queues {
-		more, after, err := b.claimer.Take(ctx, q, claim.Request{WorkerID: f.WorkerID, Lease: f.Lease}, f.Count-len(jobs))
+		more, after, err := b.claimFrom(ctx, f, q, f.Count-len(jobs))
+		if errors.Is(err, errGate) {
+			refusal = err
+			continue
+		}
 		jobs = append(jobs, more...)
 		if err != nil {
 			if len(jobs) > 0 {
@@ -178,5 +190,21 @@ func (b *Broker) claimPending(ctx context.Context, f *Fetch, queues []jobstore.Q
 			break
 		}
 	}
+	if len(jobs) == 0 {
+		return nil, again, refusal
+	}
 	return jobs, again, nil
+}
+
+// claimFrom claims up to want jobs of q. Fetches of clients pass the gate of q; the error of one that it
+// refuses is that of gateRefusal.
+func (b *Broker) claimFrom(ctx context.Context, f *Fetch, q jobstore.Queue, want int) (jobs []api.FetchedJob, again time.Duration, err error) {
+	if !f.Internal {
+		if !b.gate.enter(q) {
+			b.metrics.fetches.WithLabelValues(outcomeOverloaded).Inc()
+			return nil, 0, gateRefusal(b.random())
+		}
+		defer b.gate.leave(q)
+	}
+	return b.claimer.Take(ctx, q, claim.Request{WorkerID: f.WorkerID, Lease: f.Lease}, want)
 }

@@ -61,8 +61,9 @@ const (
 	outcomeAgain     = "again"
 	outcomeDuplicate = "duplicate"
 
-	outcomeJobs     = "jobs"
-	outcomeConflict = "conflict" // other fetches claimed all candidates
+	outcomeJobs       = "jobs"
+	outcomeConflict   = "conflict"   // other fetches claimed all candidates
+	outcomeOverloaded = "overloaded" // the gate is full
 )
 
 // added counts enqueued jobs of q by outcome.

@@ -55,6 +55,7 @@ type problem struct {
 	Errors    []api.FieldError `json:"errors"`
 	Items     []api.ItemError  `json:"items"`
 	Quota     *api.QuotaUse    `json:"quota"`
+	RetryMS   int64            `json:"retry_after_ms"`
 }
 
 // responseError returns the error of a response that is not a success.
@@ -75,6 +76,9 @@ func responseError(a *answer) *ResponseError {
 	}
 	out.Err.Code, out.Err.Message, out.Err.Fields = p.Code, p.Detail, p.Errors
 	out.Err.Items, out.Err.Quota = p.Items, p.Quota
+	if p.RetryMS > 0 { // more exact than the header
+		out.Err.RetryAfter = time.Duration(p.RetryMS) * time.Millisecond
+	}
 	if out.Err.Message == "" {
 		out.Err.Message = p.Title
 	}

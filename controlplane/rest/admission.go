@@ -49,6 +49,7 @@ const (
 	refusedLoad       = "load"       // too many requests in progress
 	refusedBytes      = "bytes"      // the budget of bytes, or the caller's share of it
 	refusedWaits      = "waits"      // too many requests that wait
+	refusedRate       = "rate"       // too many requests of one client a second
 	refusedConnection = "connection" // the connection is reserved for probes and the API
 	refusedSlowBody   = "slow_body"  // the body did not arrive in time
 )

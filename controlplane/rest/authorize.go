@@ -17,6 +17,9 @@ func (s *Server) authorize(next http.Handler) http.Handler {
 		if x := exchangeOf(r.Context()); err == nil && x != nil && x.tenant != "" {
 			err = Charge(w, x.tenant)
 		}
+		if err == nil {
+			err = s.pace(w, r)
+		}
 		if err != nil {
 			s.fail(w, r, RequestID(r.Context()), err)
 			return

@@ -29,7 +29,9 @@ type Problem struct {
 	Errors    []api.FieldError `json:"errors,omitempty" doc:"the invalid parts of the request"`
 	Items     []api.ItemError  `json:"items,omitempty" doc:"the items that failed, with the reasons"`
 	Quota     *api.QuotaUse    `json:"quota,omitempty" doc:"the quota that is used up"`
-	Envelope  Envelope         `json:"error" doc:"code, message and request id again, for clients that expect this envelope"`
+	// RetryAfterMS is set if the server can tell the time.
+	RetryAfterMS int64    `json:"retry_after_ms,omitempty" doc:"milliseconds after which a retry may be admitted; Retry-After has them in whole seconds, rounded up"`
+	Envelope     Envelope `json:"error" doc:"code, message and request id again, for clients that expect this envelope"`
 
 	retryAfter time.Duration
 }
@@ -118,6 +120,9 @@ func newProblem(err error, requestID string) *Problem {
 		Quota:      coded.Quota,
 		Envelope:   Envelope{Code: coded.Code, Message: message, RequestID: requestID},
 		retryAfter: coded.RetryAfter,
+	}
+	if coded.RetryAfter > 0 {
+		p.RetryAfterMS = int64((coded.RetryAfter + time.Millisecond - 1) / time.Millisecond)
 	}
 	p.Title = http.StatusText(p.Status)
 	if p.retryAfter == 0 && p.Code != api.CodeQuotaExceeded && (p.Status == http.StatusTooManyRequests || p.Status == http.StatusServiceUnavailable) {

@@ -85,6 +85,8 @@ type Config struct {
 	// MaxWorking bounds the requests in which the platform is at work
 	// (0: admission.DefaultLimit).
 	MaxWorking int
+	// Rates limits the requests of each client a second.
+	Rates admission.RateConfig
 	// Proxies are the addresses of the proxies whose X-Forwarded-For is believed.
 	Proxies []netip.Prefix
 	// Direct serves requests that bypass the router.
@@ -129,6 +131,7 @@ type Server struct {
 
 	budget     *admission.Budget
 	limiter    *admission.Limiter
+	rates      *admission.Rates
 	addresses  admission.Addresses
 	overloaded atomic.Int64 // Unix nanoseconds of the last log line about an overload
 
@@ -160,6 +163,7 @@ func NewServer(cfg Config, endpoints []Endpoint) (*Server, error) {
 		alive:         cfg.KeepAlive,
 		budget:        admission.NewBudget(cmp.Or(cfg.BodyBudget, admission.MinBudget)),
 		limiter:       admission.NewLimiter(cfg.MaxWorking),
+		rates:         admission.NewRates(cfg.Rates),
 		addresses:     admission.Addresses{Proxies: cfg.Proxies},
 		answerTimeout: cmp.Or(cfg.AnswerTimeout, answerTimeout),
 		routes:        map[string]*Route{},

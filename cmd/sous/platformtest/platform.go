@@ -36,8 +36,8 @@ type Config struct {
 	Args   []string // further ones
 }
 
-// Serve starts `sous serve` over the store at storeURL, without API keys, and
-// waits until it is ready. It is stopped at the end of the test, if it still
+// Serve starts `sous serve` over the store at storeURL, without API keys and without rates of
+// clients, since all of a test come from one address, and waits until it is ready. It is stopped at the end of the test, if it still
 // runs.
 func Serve(t testing.TB, storeURL string, args ...string) *Server {
 	t.Helper()
@@ -52,7 +52,7 @@ func (c Config) Serve(t testing.TB) *Server {
 		auth = "keys"
 	}
 	running, err := soustest.Command{
-		Args:   append([]string{"serve", "--auth", auth, "--store", c.Store}, c.Args...),
+		Args:   append([]string{"serve", "--auth", auth, "--store", c.Store, "--client-read-rate", "0", "--client-write-rate", "0"}, c.Args...),
 		Listen: c.Listen,
 	}.Start(soustest.Executable(t))
 	if err != nil {

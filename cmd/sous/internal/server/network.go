@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/codesous/sous/controlplane/admission"
+	"github.com/codesous/sous/queue"
 )
 
 // networkSettings are the settings of the listener: TLS, the limits of connections and of
@@ -20,6 +21,9 @@ type networkSettings struct {
 	TLSCert        string        `koanf:"tls-cert"` // "": plain HTTP; see certificate
 	TLSKey         string        `koanf:"tls-key"`
 	MaxConnections int           `koanf:"max-connections"` // 0: see maxConnections
+	ReadRate       int           `koanf:"client-read-rate"`
+	WriteRate      int           `koanf:"client-write-rate"`
+	QueueFetches   int           `koanf:"queue-fetches"`
 	DrainDelay     time.Duration `koanf:"drain-delay"`     // 0: none
 	TrustedProxies []string      `koanf:"trusted-proxies"` // CIDR; nil: none
 	MemoryLimit    int64         `koanf:"memory-limit"`    // MiB; 0: see deriveMemoryLimit
@@ -34,6 +38,9 @@ func registerNetwork(flags *pflag.FlagSet) {
 	flags.String("tls-cert", "", "PEM file of the certificate chain to answer HTTPS with; read again when it changes")
 	flags.String("tls-key", "", "PEM file of the certificate's private key")
 	flags.Int("max-connections", 0, "largest number of open connections (0: derived from the limit of open files, less those of the store and of sandboxes)")
+	flags.Int("client-read-rate", admission.DefaultReads, "requests of the API that read, and fetches of jobs, that one API key (without keys: one address) may send to this replica each second (0: no limit)")
+	flags.Int("client-write-rate", admission.DefaultWrites, "requests of the API that write, other than invocations, that one API key (without keys: one address) may send to this replica each second (0: no limit)")
+	flags.Int("queue-fetches", queue.DefaultFetches, "fetches that may take jobs of one queue on this replica at the same time")
 	flags.StringSlice("trusted-proxies", nil, "address ranges (CIDR, comma-separated) of the proxies whose X-Forwarded-For names the client; by default none")
 	flags.Int64("memory-limit", 0, "MiB that the server itself should use, without sandboxes (0: derived from the memory of this machine or container and the sandbox budget; GOMEMLIMIT overrides it)")
 	flags.Int64("body-budget", 0, "MiB of request bodies and answers in memory (0: a quarter of memory-limit)")
@@ -50,6 +57,12 @@ func (n *networkSettings) validate() error {
 	}
 	if n.MaxConnections < 0 {
 		return errors.New("max-connections: cannot be negative")
+	}
+	if n.ReadRate < 0 || n.WriteRate < 0 {
+		return errors.New("client-read-rate and client-write-rate: want a number of requests a second, or 0 for no limit")
+	}
+	if n.QueueFetches < 1 {
+		return errors.New("queue-fetches: want at least 1")
 	}
 	if n.DrainDelay < 0 {
 		return errors.New("drain-delay: cannot be negative")

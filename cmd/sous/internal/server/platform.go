@@ -35,6 +35,7 @@ import (
 	"github.com/codesous/sous/cadenceworker"
 	"github.com/codesous/sous/cmd/sous/internal/build"
 	"github.com/codesous/sous/controlplane"
+	"github.com/codesous/sous/controlplane/admission"
 	"github.com/codesous/sous/controlplane/domains"
 	"github.com/codesous/sous/invoker"
 	"github.com/codesous/sous/invoker/sandbox"
@@ -116,7 +117,7 @@ func (p *platform) openParts(ctx, life, working context.Context, s settings) err
 	if err != nil {
 		return err
 	}
-	broker, err := queue.New(ctx, store, queue.Config{Logger: p.logger.Named("queue"), Retention: keep, Metrics: p.metrics})
+	broker, err := queue.New(ctx, store, queue.Config{Logger: p.logger.Named("queue"), Retention: keep, Metrics: p.metrics, Fetches: s.Network.QueueFetches})
 	if err != nil {
 		return err
 	}
@@ -169,7 +170,7 @@ func (p *platform) openServer(ctx context.Context, s settings, store *storage.St
 		return err
 	}
 	p.server, err = controlplane.New(ctx, store, engine, broker, controlplane.Config{
-		Logger: p.logger.Named("api"), Metrics: p.metrics, Tracer: p.tracer, Version: build.Version(), Auth: s.authMode(), MaxWaits: maxWaits(s), BodyBudget: s.bodyBudget(), Proxies: proxies, Schedules: schedules, Secrets: p.secrets,
+		Logger: p.logger.Named("api"), Metrics: p.metrics, Tracer: p.tracer, Version: build.Version(), Auth: s.authMode(), MaxWaits: maxWaits(s), Rates: admission.RateConfig{Reads: s.Network.ReadRate, Writes: s.Network.WriteRate}, BodyBudget: s.bodyBudget(), Proxies: proxies, Schedules: schedules, Secrets: p.secrets,
 		Documents: p.documents, JobRetention: keep, Quotas: p.quotas, StorageToken: runners, ShowErrors: s.ShowErrors, Unconfined: s.Unconfined, FunctionDomain: s.Network.FunctionDomain,
 		DomainResolver: domains.NewResolver(s.Network.DomainResolver), ReservedDomains: s.Network.reserved(s.Listen),
 	})
