@@ -35,6 +35,7 @@ func TestSettingsFromEverySource(t *testing.T) {
 	t.Setenv("SOUS_LOG_LEVEL", "error")
 	t.Setenv("SOUS_TRACE_ENDPOINT", "http://collector:4318")
 	t.Setenv("SOUS_TRACE_SAMPLE", "0.25")
+	t.Setenv("SOUS_CLIENT_READ_RATE", "3000")
 	t.Setenv("SOUS_STORE", "redis://env")
 	t.Setenv("SOUS_SERVICE_HOST", "10.0.0.1") // Kubernetes sets it for a service named sous
 	got, err := loadSettings(serverFlags(t, "--log-level", "debug", "--sandbox-idle-timeout", "1m"))
@@ -45,6 +46,7 @@ func TestSettingsFromEverySource(t *testing.T) {
 		Listen: defaultListen, Auth: authKeys, Store: "redis://env", Roles: []string{"api", "scheduler"}, DrainTimeout: 5 * time.Second,
 		LogLevel: "debug", LogFormat: "json", EgressAllow: []string{"10.1.2.3/8"},
 		Trace: traceSettings{Endpoint: "http://collector:4318", Sample: 0.25}, SandboxMax: 7, SandboxSpares: 4, SandboxIdleTimeout: time.Minute, SandboxCGroups: "auto",
+		Network:   networkSettings{ReadRate: 3000, WriteRate: 1000, QueueFetches: 64},
 		Documents: documentSettings{NamespaceRecords: 10_000, NamespaceBytes: 64 << 20, TenantRecords: 100_000, TenantBytes: 640 << 20},
 		Retention: retentionSettings{Activations: []string{"36h", "t_acme01=90d"}, Jobs: []string{"7d"}, Audit: []string{"90d"}}, TenantLimits: []string{},
 	}

@@ -153,6 +153,8 @@ func TestSettingsOfTLS(t *testing.T) {
 		"private key does not": {"--tls-cert", certFile, "--tls-key", otherKey},
 		"max-connections":      {"--max-connections", "100000000"},
 		"cannot be negative":   {"--max-connections", "-1"},
+		"client-read-rate and": {"--client-write-rate", "-1"},
+		"queue-fetches":        {"--queue-fetches", "0"},
 		"drain-delay":          {"--drain-delay", "-1s"},
 	} {
 		_, err := soustest.Command{Args: append([]string{"dev", "--data-dir", t.TempDir()}, args...)}.Start(soustest.Executable(t))
