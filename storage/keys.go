@@ -101,8 +101,8 @@ func (f functionKeys) versionBundle(n int64) string {
 	return string(f) + ":ver:" + strconv.FormatInt(n, 10) + ":bundle"
 }
 
-// compiledScript holds the script that was compiled from a bundle; see CompiledScripts.
-func (k Keys) compiledScript(t, digest string) string {
+// CompiledScript holds the script that was compiled from a bundle; see package compiled.
+func (k Keys) CompiledScript(t, digest string) string {
 	return "cs:script:" + k.tenant(t) + ":" + digest
 }
 

@@ -44,6 +44,7 @@ import (
 	"github.com/codesous/sous/scheduler"
 	"github.com/codesous/sous/scheduler/sweeper"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/compiled"
 	"github.com/codesous/sous/storage/documents"
 	"github.com/codesous/sous/storage/embedded"
 	"github.com/codesous/sous/storage/examine"
@@ -330,7 +331,7 @@ func (p *platform) openPool(s settings, store *storage.Store) (*sandbox.Pool, er
 	cfg.Logger, cfg.Metrics, cfg.Executable = p.logger.Named("sandbox"), p.metrics, executable
 	cfg.Share = func(tenant string) sandbox.Share { return shareOf(p.quotas.Limits(tenant)) }
 	if build := sandboxBuild(executable); build != "" {
-		cfg.Scripts = storage.NewCompiledScripts(store, build)
+		cfg.Scripts = compiled.New(store, build)
 	}
 	pool, err := sandbox.New(cfg)
 	if err != nil {

@@ -1,10 +1,11 @@
-package storage_test
+package compiled_test
 
 import (
 	"testing"
 	"time"
 
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/compiled"
 	"github.com/codesous/sous/storage/storagetest"
 )
 
@@ -12,14 +13,14 @@ func TestCompiledScripts(t *testing.T) {
 	t.Parallel()
 	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
 		tenant, ctx := storagetest.Tenant(t), t.Context()
-		scripts := storage.NewCompiledScripts(s, "build one")
+		scripts := compiled.New(s, "build one")
 		const digest, text = "5a0f", "(function(){\x00 return 1 })"
 		if err := scripts.Save(ctx, tenant, digest, "", "default", []byte(text)); err != nil {
 			t.Fatalf("Save: %v", err)
 		}
 		for _, tt := range []struct {
 			name                                   string
-			scripts                                *storage.CompiledScripts
+			scripts                                *compiled.Scripts
 			tenant, digest, entry, handler, wanted string
 		}{
 			{"the same", scripts, tenant, digest, "", "default", text},
@@ -27,7 +28,7 @@ func TestCompiledScripts(t *testing.T) {
 			{"another bundle", scripts, tenant, "5a0e", "", "default", ""},
 			{"another entry", scripts, tenant, digest, "default", "", ""},
 			{"another handler", scripts, tenant, digest, "", "other", ""},
-			{"another compiler", storage.NewCompiledScripts(s, "build two"), tenant, digest, "", "default", ""},
+			{"another compiler", compiled.New(s, "build two"), tenant, digest, "", "default", ""},
 		} {
 			got, err := tt.scripts.Load(ctx, tt.tenant, tt.digest, tt.entry, tt.handler)
 			if err != nil || string(got) != tt.wanted {
