@@ -1,5 +1,5 @@
 // Package event defines the events of a tenant, as the API lists and streams them: the changes of
-// the states of its jobs. Their attributes are those of CloudEvents 1.0.
+// its jobs and of its other resources. Their attributes are those of CloudEvents 1.0.
 package event
 
 import (
@@ -24,7 +24,12 @@ import (
 //	job.cancelled   it was cancelled
 //	job.revived     an operator retried it after its end
 //
-// A queue records the events that its configuration names: see RecordAll.
+// A queue records the events that its configuration names: see RecordAll. Those of other
+// resources:
+//
+//	function.created, function.deleted   also of a deleted function that comes back
+//	version.published                    a publish of the latest version again is no event
+//	alias.set, alias.deleted             it points at another version; it is gone
 const (
 	JobEnqueued  = "job.enqueued"
 	JobStarted   = "job.started"
@@ -37,11 +42,20 @@ const (
 	JobDead      = "job.dead"
 	JobCancelled = "job.cancelled"
 	JobRevived   = "job.revived"
+
+	FunctionCreated  = "function.created"
+	FunctionDeleted  = "function.deleted"
+	VersionPublished = "version.published"
+	AliasSet         = "alias.set"
+	AliasDeleted     = "alias.deleted"
 )
 
 // Types are all types of events, sorted.
 var Types = []string{
+	AliasDeleted, AliasSet,
+	FunctionCreated, FunctionDeleted,
 	JobCancelled, JobCompleted, JobContinued, JobDead, JobEnqueued, JobFailed, JobHeld, JobReleased, JobRetrying, JobRevived, JobStarted,
+	VersionPublished,
 }
 
 // The values of the setting events of a queue: which events of its jobs are recorded.
@@ -59,8 +73,9 @@ type Event struct {
 	ID          string `json:"id" doc:"the position in the tenant's log, such as 1760000001000-0.3"`
 	Source      string `json:"source" doc:"the tenant, such as /v1/tenants/t_acme01"`
 	Type        string `json:"type" doc:"what happened, such as job.completed"`
-	Subject     string `json:"subject" doc:"the resource, such as jobs/01JC…"`
+	Subject     string `json:"subject" doc:"the resource, such as jobs/01JC… or functions/shop/hello/versions/7"`
 	Time        string `json:"time" doc:"when, as RFC 3339 with milliseconds"`
+	Actor       string `json:"actor,omitempty" doc:"who made the change: the id of an API key, or a part of the server, such as sous/schedules"`
 	Data        Data   `json:"data"`
 }
 
@@ -68,11 +83,23 @@ type Event struct {
 type Data struct {
 	Namespace string `json:"namespace,omitempty"`
 	Queue     string `json:"queue,omitempty"`
-	Function  string `json:"function,omitempty" doc:"of the jobs of a function"`
+	Function  string `json:"function,omitempty" doc:"the function, also of its jobs and schedules"`
 	Attempt   int    `json:"attempt,omitempty" doc:"the number of the present or last attempt"`
 	WorkerID  string `json:"worker_id,omitempty" doc:"the last worker"`
-	Error     string `json:"error,omitempty" doc:"of the attempt, at most 256 bytes of it"`
+	Error     string `json:"error,omitempty" doc:"of the attempt, the task or the activation, at most 256 bytes of it"`
 	Reason    string `json:"reason,omitempty" doc:"why a job is dead or held"`
+	Version   int64  `json:"version,omitempty" doc:"of the function; of an alias, the one that it has now"`
+	Previous  int64  `json:"previous_version,omitempty" doc:"the version that the alias had before"`
+	Alias     string `json:"alias,omitempty"`
+	JobID     string `json:"job_id,omitempty" doc:"the job that a schedule made, that a batch called back with, or that announced a task"`
+	Batch     *Batch `json:"batch,omitempty" doc:"how many jobs of the batch have ended"`
+}
+
+// Batch are the counts of a batch that has ended.
+type Batch struct {
+	Total     int64 `json:"total"`
+	Succeeded int64 `json:"succeeded"`
+	Failed    int64 `json:"failed"`
 }
 
 // Page is a page of a list of events, oldest first. It always has a cursor: later events appear

@@ -55,8 +55,24 @@ type eventsQuery struct {
 	filter       event.Filter
 	limit        int // 0 for no limit
 	since        *int64
-	cursor, last string     // last is a Last-Event-ID
-	list         rest.Scope // of the cursors
+	cursor, last string          // last is a Last-Event-ID
+	list         rest.Scope      // of the cursors
+	reads        map[string]bool // the kinds of resources that the caller may read
+}
+
+// kindActions are the actions by which callers may read the resources of each kind.
+var kindActions = map[string]access.Action{
+	event.KindJobs: access.JobRead, event.KindFunctions: access.FunctionRead, event.KindSchedules: access.ScheduleRead,
+	event.KindBatches: access.BatchRead, event.KindTasks: access.TaskRead, event.KindActivations: access.ActivationRead,
+}
+
+// readableKinds returns the kinds of resources that c may read.
+func readableKinds(c *access.Caller) map[string]bool {
+	out := map[string]bool{}
+	for kind, action := range kindActions {
+		out[kind] = c.Need(action) == nil
+	}
+	return out
 }
 
 // eventEndpoints declares the log of events. A stream that begins behind events that are no
@@ -73,8 +89,8 @@ func (a *API) eventEndpoints() []rest.Endpoint {
 			rest.PathParameter("tenant", rest.TenantName("").Schema(nil)),
 			rest.QueryParameter("types", "only these types, separated by commas: job.dead, or job.* for all that begin so; default: all", text),
 			rest.QueryParameter("namespace", "default: all that the caller may enter", name),
-			rest.QueryParameter("queue", "only events of the jobs of queues with this name", queueName("").Schema(nil)),
-			rest.QueryParameter("function", "only events of the jobs of functions with this name", name),
+			rest.QueryParameter("queue", "only events of queues with this name: of their jobs, and of the schedules and tasks that make some", queueName("").Schema(nil)),
+			rest.QueryParameter("function", "only events of functions with this name: of themselves, their versions, aliases, activations and jobs, and the schedules that call them", name),
 			rest.QueryParameter("since", "only events that were recorded at or after this time, in RFC 3339 or as Unix milliseconds", text),
 			rest.QueryParameter("cursor", "next_cursor of a page of events with the same filters; since does not count then", text),
 			limit,
@@ -83,8 +99,8 @@ func (a *API) eventEndpoints() []rest.Endpoint {
 	return []rest.Endpoint{
 		rest.Handle(rest.Route{
 			Method: http.MethodGet, Path: pathEvents, Action: access.JobRead, Extent: rest.HandlerNamespace,
-			ID: "list-events", Tag: "jobs", Summary: "List the events of the tenant's jobs, oldest first",
-			Description: "Events of the last 24 hours are kept, at most 100,000 records, of which each has the events of one type of a call. A queue's setting events decides which of its jobs have events. " +
+			ID: "list-events", Tag: "jobs", Summary: "List the events of the tenant, oldest first",
+			Description: "Events of the last 24 hours are kept, at most 100,000 records, of which each has the events of one type of a call. A queue's setting events decides which of its jobs have events. The caller gets those of resources that its roles and its namespace let it read. " +
 				"A page always has a next_cursor, since later events may come. It reads at most 10,000 events, so it may be short, even empty, and still be followed by others. " +
 				"gap is true if events before those of the page may be missing, because they are no longer kept.",
 			Parameters: parameters(rest.QueryParameter("limit", "how many events at most", &huma.Schema{Type: huma.TypeInteger, Default: api.DefaultPageLimit})),
@@ -92,7 +108,7 @@ func (a *API) eventEndpoints() []rest.Endpoint {
 		}, a.listEvents),
 		rest.Handle(rest.Route{
 			Method: http.MethodGet, Path: pathEvents + ":follow", Action: access.JobRead, Extent: rest.HandlerNamespace,
-			ID: "follow-events", Tag: "jobs", Summary: "Stream the events of the tenant's jobs as they are recorded",
+			ID: "follow-events", Tag: "jobs", Summary: "Stream the events of the tenant as they are recorded",
 			Description: "Server-sent events, each with the type of the event as its name and the event as data, from the next event on, or from since, or from a cursor; Last-Event-ID resumes. " +
 				"An event gap comes first where others may be missing, because they are no longer kept.",
 			Parameters: parameters(
@@ -107,7 +123,7 @@ func (a *API) eventEndpoints() []rest.Endpoint {
 // readEventsQuery decodes the path and the query of a request for events. limit is the default
 // limit. Errors: CodeInvalid, CodeValidationName, CodeAuthzDenied.
 func readEventsQuery(r *http.Request, limit int) (eventsQuery, error) {
-	q := eventsQuery{tenant: rest.PathParam(r, "tenant"), limit: limit, last: r.Header.Get("Last-Event-ID")}
+	q := eventsQuery{tenant: rest.PathParam(r, "tenant"), limit: limit, last: r.Header.Get("Last-Event-ID"), reads: readableKinds(rest.CallerOf(r.Context()))}
 	if err := api.ValidateTenant(q.tenant); err != nil {
 		return q, err
 	}
@@ -211,9 +227,10 @@ func idOf(p events.Position) string {
 	return string(p)
 }
 
-// admits reports whether the request selects an event, and the caller may enter its namespace.
+// admits reports whether the request selects an event, and the caller may enter its namespace and
+// read its resource. An event of a kind that this release does not know is hidden.
 func (q *eventsQuery) admits(ctx context.Context, e *event.Event) bool {
-	return q.filter.Matches(e) && rest.CallerOf(ctx).EntersNamespace(e.Data.Namespace)
+	return q.filter.Matches(e) && q.reads[e.Kind()] && rest.CallerOf(ctx).EntersNamespace(e.Data.Namespace)
 }
 
 // listEvents answers with one page.

@@ -6,11 +6,12 @@ import (
 	"net/http"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/event"
 	"github.com/codesous/sous/controlplane/access"
 )
 
 // authorize refuses requests whose caller may not make them, before any of their body
-// is read.
+// is read. The caller becomes the actor of the changes that the request makes.
 func (s *Server) authorize(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		err := s.admit(r)
@@ -23,6 +24,9 @@ func (s *Server) authorize(next http.Handler) http.Handler {
 		if err != nil {
 			s.fail(w, r, RequestID(r.Context()), err)
 			return
+		}
+		if c := CallerOf(r.Context()); c.Sub != "" && r.Method != http.MethodGet {
+			r = r.WithContext(event.WithActor(r.Context(), c.Sub))
 		}
 		next.ServeHTTP(w, r)
 	})

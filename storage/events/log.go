@@ -1,5 +1,5 @@
 // Package events keeps the events of each tenant in a stream of the store, in the order in which
-// they were appended. The script that changes a job appends its events, before the change: a
+// they were appended. The script that changes a resource appends its events, before the change: a
 // change without an event cannot be seen, but after a crash of the store in the middle, or a lost
 // answer, the event is there twice, or without its change. Only the enqueue of a job that the
 // sweeper completes has no event.
@@ -12,8 +12,12 @@
 //	                 details {"attempt":1,"worker_id":"w1"}⏎⏎{"attempt":2,"worker_id":"w2"}
 //
 // The events of an entry are numbered from 0: that of j2 is 1760000001000-0.1. Details are
-// event.Data in JSON, one for each id; an empty one is that of the id before. lua/include/event_log.lua
-// writes entries.
+// event.Detail in JSON, one for each id; an empty one is that of the id before.
+// lua/include/event_log.lua writes entries of jobs. lua/include/changes.lua writes those of other
+// resources, whose subject begins with the field of:
+//
+//	1760000002000-0  type version.published  of functions/shop/hello/versions  at 1760000001999
+//	                 ids 7  details {"namespace":"shop","function":"hello","version":7}
 package events
 
 import (
@@ -56,7 +60,8 @@ const (
 // The fields of an entry.
 const (
 	fieldType    = "type"
-	fieldQueue   = "queue"
+	fieldQueue   = "queue" // of jobs only
+	fieldOf      = "of"    // not of jobs
 	fieldAt      = "at"
 	fieldIDs     = "ids"
 	fieldDetails = "details"
@@ -283,29 +288,38 @@ func decode(tenant string, entry *storage.StreamEntry) ([]event.Event, error) {
 	if err != nil {
 		return nil, api.Wrap(api.CodeInternal, err, "decode event "+entry.ID)
 	}
-	namespace, queue, _ := strings.Cut(entry.Fields[fieldQueue], "/")
 	ids, details := strings.Fields(entry.Fields[fieldIDs]), strings.Split(entry.Fields[fieldDetails], "\n")
 	if len(ids) == 0 {
 		return nil, api.Errorf(api.CodeInternal, "event %s has no ids", entry.ID)
 	}
-	common := event.Data{Namespace: namespace, Queue: queue}
-	if function, ok := strings.CutPrefix(queue, api.FunctionQueuePrefix); ok {
-		common.Function = function
-	}
+	of, common := ownerOf(entry)
 	at := time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z")
 	out := make([]event.Event, len(ids))
-	data := common
+	detail := common
 	for i, id := range ids {
 		if i < len(details) && details[i] != "" {
-			data = common
-			if err := json.Unmarshal([]byte(details[i]), &data); err != nil {
+			detail = common
+			if err := json.Unmarshal([]byte(details[i]), &detail); err != nil {
 				return nil, api.Wrap(api.CodeInternal, err, "decode event "+entry.ID)
 			}
 		}
 		out[i] = event.Event{
 			SpecVersion: "1.0", ID: entry.ID + "." + strconv.Itoa(i), Source: "/v1/tenants/" + tenant,
-			Type: entry.Fields[fieldType], Subject: "jobs/" + id, Time: at, Data: data,
+			Type: entry.Fields[fieldType], Subject: of + "/" + id, Time: at, Actor: detail.Actor, Data: detail.Data,
 		}
 	}
 	return out, nil
+}
+
+// ownerOf returns the subject of an entry's events without the id, and the part of their details
+// that the entry states once.
+func ownerOf(entry *storage.StreamEntry) (of string, common event.Detail) {
+	if of := entry.Fields[fieldOf]; of != "" {
+		return of, common
+	}
+	common.Namespace, common.Queue, _ = strings.Cut(entry.Fields[fieldQueue], "/")
+	if function, ok := strings.CutPrefix(common.Queue, api.FunctionQueuePrefix); ok {
+		common.Function = function
+	}
+	return event.KindJobs, common
 }

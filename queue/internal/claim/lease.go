@@ -260,7 +260,7 @@ func (c *Claimer) claimArguments(a *attempt, offers []offer, want int) (keys []s
 		for to < len(offers) && first.alike(&offers[to]) {
 			to++
 		}
-		args = append(args, jobstore.RankOf(first.score)+1, to-from, first.known, first.leased, first.claim.EventDetail("", ""))
+		args = append(args, jobstore.RankOf(first.score)+1, to-from, first.known, first.leased, first.claim.EventDetail("", "", ""))
 		for ; from < to; from++ {
 			args = append(args, offers[from].id)
 		}

@@ -277,7 +277,7 @@ func (s *Store) InsertPlain(ctx context.Context, q Queue, items []*Entry) error 
 		}
 		args = append(args, least)
 	}
-	args = append(args, s.store.NowMS(), items[0].Run.EventDetail("", ""))
+	args = append(args, s.store.NowMS(), items[0].Run.EventDetail("", "", ""))
 	for _, list := range byRank {
 		for _, item := range list {
 			args = append(args, item.Spec.Score, item.ID)

@@ -7,9 +7,6 @@ import (
 	"github.com/codesous/sous/api/event"
 )
 
-// maxEventText is the maximum length of the error and the reason in an event, in bytes.
-const maxEventText = 256
-
 // events returns the types of the events of m, each after a blank.
 func (m *Move) events() string {
 	from, to := m.Record.Run.State, m.To.State
@@ -38,8 +35,8 @@ func (m *Move) events() string {
 	return "" // its time has come
 }
 
-// eventDetail returns the detail of the events of m.
-func (m *Move) eventDetail() string {
+// eventDetail returns the detail of the events of m, which actor makes, "" if unknown.
+func (m *Move) eventDetail(actor string) string {
 	text, reason := "", ""
 	if m.Failure != "" {
 		var failure api.JobError
@@ -50,19 +47,15 @@ func (m *Move) eventDetail() string {
 	if m.Field == FieldDeadReason || m.Field == FieldHoldReason {
 		reason = m.Value
 	}
-	return m.Record.Run.EventDetail(text, reason)
+	return m.Record.Run.EventDetail(text, reason, actor)
 }
 
-// EventDetail returns the detail of an event of a job that has the run r: event.Data in JSON, as
-// package storage/events stores it.
-func (r Run) EventDetail(text, reason string) string {
-	data := event.Data{Attempt: r.Attempt, Error: Shorten(text, maxEventText), Reason: Shorten(reason, maxEventText)}
+// EventDetail returns the detail of an event of a job that has the run r, as package
+// storage/events stores it.
+func (r Run) EventDetail(text, reason, actor string) string {
+	d := event.Detail{Data: event.Data{Attempt: r.Attempt, Error: Shorten(text, event.MaxText), Reason: Shorten(reason, event.MaxText)}, Actor: actor}
 	if r.Worker != none {
-		data.WorkerID = r.Worker
+		d.WorkerID = r.Worker
 	}
-	raw, err := api.EncodeJSON(&data)
-	if err != nil { // it has no value that cannot be encoded
-		return "{}"
-	}
-	return string(raw)
+	return d.Text()
 }

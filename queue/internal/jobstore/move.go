@@ -7,6 +7,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/event"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/duework"
 )
@@ -75,7 +76,7 @@ func (s *Store) Apply(ctx context.Context, q Queue, moves []*Move) (follow []str
 			return nil, api.Errorf(api.CodeInternal, "job %s cannot go from %s to %s", m.Record.ID, m.Record.Run.State, m.To.State)
 		}
 	}
-	keys, args := s.moveArguments(q, moves)
+	keys, args := s.moveArguments(ctx, q, moves)
 	reply, err := s.store.ScriptThen(ctx, storage.ScriptJobMove, keys, args, func(pipe redis.Pipeliner) {
 		s.announceMoves(ctx, pipe, q, moves)
 		s.events.Trim(ctx, pipe, q.Tenant)
@@ -95,8 +96,9 @@ func (s *Store) Apply(ctx context.Context, q Queue, moves []*Move) (follow []str
 }
 
 // moveArguments returns the keys and arguments of job_move.lua. Sets that several moves share
-// are passed once. As in enqueueArguments, keys that few moves need are named by position.
-func (s *Store) moveArguments(q Queue, moves []*Move) (keys []string, args []any) {
+// are passed once. As in enqueueArguments, keys that few moves need are named by position. ctx has
+// the actor of the moves.
+func (s *Store) moveArguments(ctx context.Context, q Queue, moves []*Move) (keys []string, args []any) {
 	k, tenant := s.Keys(q), s.store.JobKeys(q.Tenant)
 	keys = []string{k.Cursor(), k.After(), k.Config(), tenant.Events()}
 	positions := map[string]int{}
@@ -140,7 +142,7 @@ func (s *Store) moveArguments(q Queue, moves []*Move) (keys []string, args []any
 		}
 		args = append(args, m.Record.ID, m.Record.Stored, m.To.String(),
 			positions[s.SetOf(q, m.Record.Run.State, m.Record.Spec.Score)], positions[s.SetOf(q, m.To.State, m.Record.Spec.Score)],
-			at, rank, m.Field, m.Value, m.Checkpoint, meta, failures, m.Failure, unique, m.Spec, spec, follow, m.events(), m.eventDetail())
+			at, rank, m.Field, m.Value, m.Checkpoint, meta, failures, m.Failure, unique, m.Spec, spec, follow, m.events(), m.eventDetail(event.ActorOf(ctx)))
 	}
 	return keys, args
 }
@@ -231,7 +233,7 @@ func (s *Store) Requeue(ctx context.Context, r *Record, from, to Queue) (bool, e
 		there = there.To(api.JobPending, now)
 	}
 	there.Epoch++
-	keys, args := s.moveArguments(to, []*Move{{Record: r, To: there, Spec: text}})
+	keys, args := s.moveArguments(ctx, to, []*Move{{Record: r, To: there, Spec: text}})
 	reply, err := s.store.Script(ctx, storage.ScriptJobMove, keys, args...)
 	if err != nil {
 		return false, err
