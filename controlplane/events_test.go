@@ -23,7 +23,8 @@ import (
 
 // eventEntry is an entry of the log of events, as the scripts append it. An empty id is the time
 // of the store.
-type eventEntry struct{ id, kind, queue, ids, details string }
+// of is the subject without its last part, "" for jobs.
+type eventEntry struct{ id, kind, queue, of, ids, details string }
 
 // appendEvents adds an entry to the log of the harness's tenant.
 func (h *harness) appendEvents(t *testing.T, e eventEntry) {
@@ -35,9 +36,13 @@ func (h *harness) appendEvents(t *testing.T, e eventEntry) {
 	if details == "" {
 		details = `{"attempt":1,"worker_id":"w1"}`
 	}
+	owner := []string{"queue", e.queue}
+	if e.of != "" {
+		owner = []string{"of", e.of}
+	}
 	err := h.store.Client().XAdd(t.Context(), &redis.XAddArgs{
 		Stream: h.store.JobKeys(h.tenant).Events(), ID: id,
-		Values: []string{"type", e.kind, "queue", e.queue, "at", "1795523924998", "ids", e.ids, "details", details},
+		Values: append(owner, "type", e.kind, "at", "1795523924998", "ids", e.ids, "details", details),
 	}).Err()
 	if err != nil {
 		t.Fatalf("XAdd: %v", err)
@@ -321,6 +326,63 @@ func TestEventsOfOtherNamespacesAreHidden(t *testing.T) {
 	}, "Authorization", "Bearer "+key)
 	if want := []string{"job.completed a", "job.completed b", "job.dead d", "job.cancelled e"}; !cmp.Equal(got, want) {
 		t.Errorf("followed: got %q, want %q", got, want)
+	}
+}
+
+// Each filter selects events of all kinds, of which a caller gets those that its roles let it read.
+func TestEventsOfAllKindsAreFiltered(t *testing.T) {
+	t.Parallel()
+	k := startKeyed(t, embedded(t))
+	detail := func(function, more string) string {
+		return `{"namespace":"payments","function":"` + function + `"` + more + `,"actor":"key_1"}`
+	}
+	for _, e := range []eventEntry{
+		{kind: jobevent.JobDead, queue: "payments/fn.hello", ids: "job"},
+		{kind: jobevent.VersionPublished, of: "functions/payments/hello/versions", ids: "7", details: detail("hello", `,"version":7`)},
+		{kind: jobevent.AliasSet, of: "functions/payments/other/aliases", ids: "prod", details: detail("other", "")},
+		{kind: jobevent.FunctionCreated, of: "functions/payments", ids: "hello", details: detail("hello", "")},
+		{kind: "schedule.fired", of: "schedules/payments", ids: "nightly", details: detail("hello", `,"queue":"fn.hello"`)},
+		{kind: "batch.ended", of: "batches", ids: "b", details: `{"namespace":"payments"}`},
+		{kind: "task.created", of: "tasks/reindex", ids: "42", details: `{"namespace":"payments","queue":"emails"}`},
+		{kind: "activation.ended", of: "activations", ids: "act", details: detail("hello", "")},
+		{kind: "later.kind", of: "laters", ids: "one", details: `{"namespace":"payments"}`},
+		{kind: jobevent.FunctionDeleted, of: "functions/others", ids: "hello", details: `{"namespace":"others","function":"hello"}`},
+	} {
+		k.appendEvents(t, e)
+	}
+	for _, tt := range []struct{ role, query, want string }{
+		{api.RoleViewer, "", "job functions/payments/hello/versions/7 functions/payments/other/aliases/prod functions/payments/hello schedules/payments/nightly batches/b tasks/reindex/42 activations/act"},
+		{api.RoleViewer, "?types=version.*,alias.set", "functions/payments/hello/versions/7 functions/payments/other/aliases/prod"},
+		{api.RoleViewer, "?function=hello", "job functions/payments/hello/versions/7 functions/payments/hello schedules/payments/nightly activations/act"},
+		{api.RoleViewer, "?queue=fn.hello", "job schedules/payments/nightly"},
+		{api.RoleViewer, "?queue=emails", "tasks/reindex/42"},
+		{api.RoleInvoker, "", "job activations/act"},
+		{api.RoleWorker, "", "job tasks/reindex/42"},
+	} {
+		key, _ := k.key(t, tt.role, inNamespace("payments"))
+		if got := subjects(ok[jobevent.Page](t, k.as(t, key, "GET", k.at("T/events")+tt.query, ""), 200)); got != tt.want {
+			t.Errorf("events%s as %s: got %q, want %q", tt.query, tt.role, got, tt.want)
+		}
+	}
+	key, _ := k.key(t, api.RoleViewer)
+	page := ok[jobevent.Page](t, k.as(t, key, "GET", k.at("T/events?types=function.deleted,version.*"), ""), 200)
+	if got, want := subjects(page), "functions/payments/hello/versions/7 functions/others/hello"; got != want {
+		t.Fatalf("events of all namespaces: got %q, want %q", got, want)
+	}
+	if e := page.Items[0]; e.Actor != "key_1" || e.Data.Version != 7 || e.Data.Namespace != "payments" || e.Data.Queue != "" {
+		t.Errorf("the event of a version: got %+v, want actor key_1 and version 7", e)
+	}
+}
+
+// Changes that a key makes over the API have its id as their actor.
+func TestEventsHaveTheirActor(t *testing.T) {
+	t.Parallel()
+	k := startKeyed(t, embedded(t))
+	key, made := k.key(t, api.RoleDeveloper)
+	ok[api.Function](t, k.as(t, key, "POST", k.at("N/functions"), `{"name":"hello"}`), 201)
+	page := ok[jobevent.Page](t, k.as(t, key, "GET", k.at("T/events?types=function.*"), ""), 200)
+	if len(page.Items) != 1 || page.Items[0].Actor != made.ID || made.ID == "" {
+		t.Errorf("events: got %+v, want one of actor %q", page.Items, made.ID)
 	}
 }
 

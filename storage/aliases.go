@@ -8,6 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/event"
 	"github.com/codesous/sous/api/quota"
 )
 
@@ -34,8 +35,8 @@ func (r *Aliases) Set(ctx context.Context, tenant, namespace, function, alias st
 	k := r.s.keys.function(tenant, namespace, function)
 	err = r.s.TakingNew(ctx, tenant, k.aliases(), alias, quota.Aliases, func() error {
 		_, err := r.s.Script(ctx, scriptAliasSet,
-			[]string{k.meta(), k.versionSeq(), k.aliases(), k.alias(alias)},
-			raw, alias, version, matchArg(ifMatch))
+			[]string{k.meta(), k.versionSeq(), k.aliases(), k.alias(alias), r.s.JobKeys(tenant).Events()},
+			raw, alias, version, matchArg(ifMatch), aliasChange(ctx, event.AliasSet, nowMS, namespace, function, alias, version))
 		return err
 	})
 	switch api.ErrorCode(err) { // the script cannot name them
@@ -109,7 +110,8 @@ func (r *Aliases) List(ctx context.Context, tenant, namespace, function, after s
 // CodeAliasNotFound, CodePreconditionFailed.
 func (r *Aliases) Delete(ctx context.Context, tenant, namespace, function, alias string, ifMatch *int64) error {
 	k := r.s.keys.function(tenant, namespace, function)
-	_, err := r.s.ScriptOnce(ctx, scriptAliasDelete, []string{k.alias(alias), k.aliases()}, alias, matchArg(ifMatch))
+	_, err := r.s.ScriptOnce(ctx, scriptAliasDelete, []string{k.alias(alias), k.aliases(), r.s.JobKeys(tenant).Events()},
+		alias, matchArg(ifMatch), aliasChange(ctx, event.AliasDeleted, r.s.NowMS(), namespace, function, alias, 0))
 	if err == nil {
 		r.s.Returned(ctx, tenant, One(quota.Aliases))
 	}

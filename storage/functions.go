@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/event"
 	"github.com/codesous/sous/api/quota"
 )
 
@@ -41,8 +42,8 @@ func (r *Functions) Create(ctx context.Context, f api.Function) (api.Function, e
 		_, err := r.s.Script(ctx, scriptFunctionCreate, []string{
 			k.meta(), index,
 			r.s.keys.FunctionCalls(f.Tenant, f.Namespace, f.Name, today), r.s.keys.FunctionCalls(f.Tenant, f.Namespace, f.Name, today-1),
-			r.s.keys.FunctionFailure(f.Tenant, f.Namespace, f.Name),
-		}, raw, f.Name)
+			r.s.keys.FunctionFailure(f.Tenant, f.Namespace, f.Name), r.s.JobKeys(f.Tenant).Events(),
+		}, raw, f.Name, functionChange(ctx, event.FunctionCreated, f.CreatedAtMS, f.Namespace, f.Name, "", "", event.Data{}))
 		return err
 	})
 	if err != nil {
@@ -111,7 +112,8 @@ func (r *Functions) Delete(ctx context.Context, tenant, namespace, name string, 
 			return err
 		}
 		tried = true
-		_, err = r.s.ScriptOnce(ctx, scriptFunctionDelete, []string{k.meta()}, raw, deleted)
+		_, err = r.s.ScriptOnce(ctx, scriptFunctionDelete, []string{k.meta(), r.s.JobKeys(tenant).Events()},
+			raw, deleted, functionChange(ctx, event.FunctionDeleted, nowMS, namespace, name, "", "", event.Data{}))
 		return err
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/event"
 	"github.com/codesous/sous/api/quota"
 )
 
@@ -137,13 +138,13 @@ func (r *Versions) publish(ctx context.Context, k functionKeys, p Publish, befor
 	}
 	keys := []string{
 		k.meta(), k.versionSeq(), k.draft(p.DraftID), k.versions(),
-		k.versionBundle(v.Version), k.versionMeta(v.Version),
+		k.versionBundle(v.Version), k.versionMeta(v.Version), r.s.JobKeys(p.Tenant).Events(),
 	}
 	args := []any{
 		strconv.FormatInt(before.seq, 10), strconv.FormatInt(v.Version, 10), before.head, p.Bundle, meta,
-		grave, restMS,
+		grave, restMS, p.change(ctx, v.Version),
 	}
-	keys, args, err = withAlias(keys, args, k, p, v.Version)
+	keys, args, err = withAlias(ctx, keys, args, k, p, v.Version)
 	if err != nil {
 		return api.Version{}, false, err
 	}
@@ -177,8 +178,8 @@ func (r *Versions) publishAgain(ctx context.Context, k functionKeys, p Publish, 
 	if err != nil {
 		return err
 	}
-	keys, args, err := withAlias(
-		[]string{k.meta(), k.versionSeq(), k.draft(p.DraftID)},
+	keys, args, err := withAlias(ctx,
+		[]string{k.meta(), k.versionSeq(), k.draft(p.DraftID), r.s.JobKeys(p.Tenant).Events()},
 		[]any{strconv.FormatInt(before.seq, 10), before.head, grave, restMS},
 		k, p, before.seq)
 	if err != nil {
@@ -190,10 +191,11 @@ func (r *Versions) publishAgain(ctx context.Context, k functionKeys, p Publish, 
 
 // withAlias adds the keys and arguments with which a publish script sets the alias, if p
 // has one.
-func withAlias(keys []string, args []any, k functionKeys, p Publish, version int64) ([]string, []any, error) {
+func withAlias(ctx context.Context, keys []string, args []any, k functionKeys, p Publish, version int64) ([]string, []any, error) {
 	if p.Alias == "" {
 		return keys, args, nil
 	}
 	raw, err := Encode(api.Alias{Alias: p.Alias, Version: version, UpdatedAtMS: p.NowMS})
-	return append(keys, k.aliases(), k.alias(p.Alias)), append(args, p.Alias, raw), err
+	change := aliasChange(ctx, event.AliasSet, p.NowMS, p.Namespace, p.Function, p.Alias, version)
+	return append(keys, k.aliases(), k.alias(p.Alias)), append(args, p.Alias, raw, change), err
 }

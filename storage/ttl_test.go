@@ -62,6 +62,7 @@ func TestTimesToLive(t *testing.T) {
 		"cs:kv:" + f.fn.Tenant + ":n:kept": ever, "cs:kv:" + f.fn.Tenant + ":n:hour": time.Hour,
 		"cs:kvindex:" + f.fn.Tenant + ":n": ever, "cs:kvindex:" + f.fn.Tenant + ":n:expiry": ever,
 		"cs:kvindex:" + f.fn.Tenant + ":n:sizes": ever, "cs:kvusage:" + f.fn.Tenant: ever,
+		"cs:events:" + f.fn.Tenant: day + time.Minute,
 	}
 	options, err := redis.ParseURL(server.URL)
 	if err != nil {

@@ -6,7 +6,7 @@ local positions = {
   GET = 1, SET = 1, GETRANGE = 1, STRLEN = 1, ZADD = 1, ZREM = 1, DEL = 'all', EXISTS = 'all', MGET = 'all',
   PEXPIRE = 1, HGET = 1, HSET = 1, HDEL = 1, HLEN = 1, ZREMRANGEBYSCORE = 1, SADD = 1, SREM = 1, ZCARD = 1, ZSCORE = 1, ZRANGEBYSCORE = 1, SISMEMBER = 1,
   HMGET = 1, SCARD = 1, LRANGE = 1, RPUSH = 1, LTRIM = 1, HKEYS = 1, PTTL = 1, PERSIST = 1, TYPE = 1,
-  ZRANGEBYLEX = 1, XADD = 1, XLEN = 1, XREVRANGE = 1, MSET = 'odd',
+  ZRANGEBYLEX = 1, XADD = 1, XTRIM = 1, XLEN = 1, XREVRANGE = 1, MSET = 'odd',
 }
 local function check(command, ...)
   local at = positions[string.upper(command)]
