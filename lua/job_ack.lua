@@ -75,7 +75,7 @@ end
 if #acknowledged == 0 then
   return reply
 end
-write_events(events_key, config_key, queue, now)
+write_events(events_key, event_mode(config_key), queue, now)
 redis.call('ZADD', completed_key, unpack(completed))
 if #after > 0 then
   redis.call('ZADD', after_key, unpack(after))

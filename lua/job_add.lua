@@ -30,7 +30,7 @@ if config[2] == 'all' then
   for argument = 13, #ARGV, 2 do
     note_event('job.enqueued', ARGV[argument], detail)
   end
-  write_events(events_key, config_key, queue, now)
+  write_events(events_key, 'all', queue, now)
 end
 redis.call('SADD', queues_key, queue)
 local cursors = redis.call('HMGET', cursor_key, '0', '1', '2', '3')

@@ -79,7 +79,7 @@ while candidate < n do
   end
   first = last + 1
 end
-write_events(events_key, config_key, queue, now)
+write_events(events_key, 'all', queue, now)
 if claimed > 0 then
   redis.call('ZADD', active_key, unpack(leases))
   redis.call('MSET', unpack(new_runs))

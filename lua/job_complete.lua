@@ -41,7 +41,7 @@ while job < #runs do
   first = last + 1
 end
 if done > 0 then
-  write_events(events_key, config_key, queue, now)
+  write_events(events_key, event_mode(config_key), queue, now)
   redis.call('ZADD', completed_key, unpack(completed))
   redis.call('MSET', unpack(new_runs))
   redis.call('ZREM', active_key, unpack(ids))

@@ -80,7 +80,7 @@ for i = 1, n do
     end
   end
 end
-write_events(events_key, config_key, queue, now)
+write_events(events_key, event_mode(config_key), queue, now)
 if #records > 0 then
   redis.call('SADD', queues_key, queue)
 end

@@ -44,7 +44,7 @@ for i = 1, n do
     end
   end
 end
-write_events(events_key, config_key, queue, now)
+write_events(events_key, event_mode(config_key), queue, now)
 for i = 1, n do
   local first = 5 + 19 * (i - 1)
   local id, read, new_run, leave, enter, score, rank = unpack(ARGV, first, first + 6)

@@ -7,6 +7,8 @@
 -- KEYS[4] …:after
 -- KEYS[5] …:expiry
 -- KEYS[6] cs:queue:t:index
+-- KEYS[7] cs:queue:t:ns:q:config
+-- KEYS[8] cs:events:t
 -- ARGV[1] id
 -- ARGV[2] run as it was read
 -- ARGV[3] ns/q
@@ -14,10 +16,13 @@
 -- ARGV[5] rank of its priority if the set is a pending one, else -1
 -- ARGV[6] expire_at_ms or 0
 -- ARGV[7] '1' if maintenance has to check whether its wait is over
+-- ARGV[8] the detail of the event of its enqueue, '' unless that was interrupted
+-- ARGV[9] now in ms
 -- Reply: 'ok' | 'there' (it is in the index) | 'gone' | its run, if that is another
 -- include cursor.lua
-local run_key, set_key, cursor_key, after_key, expiry_key, queues_key = unpack(KEYS)
-local id, read, queue, score, rank, expire_at, check_wait = unpack(ARGV)
+-- include event_log.lua
+local run_key, set_key, cursor_key, after_key, expiry_key, queues_key, config_key, events_key = unpack(KEYS)
+local id, read, queue, score, rank, expire_at, check_wait, detail, now = unpack(ARGV)
 
 local run = redis.call('GET', run_key)
 if run ~= read then
@@ -25,6 +30,10 @@ if run ~= read then
 end
 if redis.call('ZSCORE', set_key, id) then
   return 'there'
+end
+if detail ~= '' then
+  note_event('job.enqueued', id, detail)
+  write_events(events_key, event_mode(config_key), queue, now)
 end
 redis.call('SADD', queues_key, queue)
 if expire_at ~= '0' then

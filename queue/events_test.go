@@ -197,3 +197,43 @@ func TestEventsOfABatchAreOneEntry(t *testing.T) {
 		}
 	})
 }
+
+// An enqueue that was interrupted before its event has it when the sweeper completes it.
+func TestCompletedEnqueuesRecordEvents(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		for mode, want := range map[string]string{event.RecordAll: "enqueued0", event.RecordEnds: ""} {
+			f.recordEvents(t, mode)
+			id := f.add(t, job(`1`))[0].ID
+			q := f.store.JobKeys(f.tenant).Queue(namespace, emails)
+			if err := f.store.Client().ZRem(t.Context(), q.Set(string(api.JobPending)), id).Err(); err != nil {
+				t.Fatalf("ZRem: %v", err)
+			}
+			if err := f.store.Client().Del(t.Context(), f.store.JobKeys(f.tenant).Events()).Err(); err != nil {
+				t.Fatalf("Del: %v", err)
+			}
+			states, err := f.Standing(t.Context(), f.tenant, []string{id}) // completes it, as the sweeper does
+			if err != nil || states[0] != api.JobPending {
+				t.Fatalf("Standing: got %v, %v, want a pending job", states, err)
+			}
+			if got := f.history(t, id); got != want {
+				t.Errorf("events with %s: got %q, want %q", mode, got, want)
+			}
+			leased := f.fetch(t, 1)
+			f.fail(t, leased[0])
+			f.clock.advance(time.Hour)
+			f.tend(t)
+			if err := f.store.Client().ZRem(t.Context(), q.Set(string(api.JobPending)), id).Err(); err != nil {
+				t.Fatalf("ZRem: %v", err)
+			}
+			before := f.history(t, id)
+			if _, err := f.Standing(t.Context(), f.tenant, []string{id}); err != nil {
+				t.Fatalf("Standing: %v", err)
+			}
+			if got := f.history(t, id); got != before {
+				t.Errorf("events of a job that has run, with %s: got %q, want %q", mode, got, before)
+			}
+			f.ack(t, f.fetch(t, 1)[0], "")
+		}
+	})
+}

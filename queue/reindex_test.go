@@ -36,8 +36,8 @@ func TestReindexEntersWhatWasRead(t *testing.T) {
 				s.Client().HSet(t.Context(), q.Cursor(), "2", c.cursor)
 			}
 			reply, err := s.Script(t.Context(), storage.ScriptJobReindex, []string{
-				jobs.Run(id), q.Set("pending"), q.Cursor(), q.After(), q.Expiry(), jobs.Queues(),
-			}, id, read, "default/work", "70", 2, 0, "")
+				jobs.Run(id), q.Set("pending"), q.Cursor(), q.After(), q.Expiry(), jobs.Queues(), q.Config(), jobs.Events(),
+			}, id, read, "default/work", "70", 2, 0, "", "", 1)
 			if err != nil || reply != c.reply {
 				t.Errorf("%s: got reply %v, %v; want %q", name, reply, err, c.reply)
 			}

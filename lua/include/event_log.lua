@@ -26,14 +26,16 @@ local function event_detail(attempt, worker)
   return '{"attempt":' .. attempt .. ',"worker_id":"' .. string.gsub(id, '[\\"]', '\\%0') .. '"}'
 end
 
--- write_events appends the noted events that the queue, named ns/q, records, and forgets them.
--- now is the time of the changes in ms. A script calls it before it makes the changes:
--- KVRocks may die between two commands, and a change without its event would never be seen.
-local function write_events(events_key, config_key, queue, now)
-  if #event_types == 0 then
-    return
-  end
-  local mode = redis.call('HGET', config_key, 'events')
+-- event_mode returns the setting events of a queue, nil if no event is noted.
+local function event_mode(config_key)
+  return #event_types > 0 and redis.call('HGET', config_key, 'events') or nil
+end
+
+-- write_events appends the noted events that the queue, named ns/q, records by its setting
+-- events, and forgets them. now is the time of the changes in ms. A script calls it before it
+-- makes the changes: KVRocks may die between two commands, and a change without its event would
+-- never be seen.
+local function write_events(events_key, mode, queue, now)
   for _, event_type in ipairs(event_types) do
     if mode == 'all' or mode ~= 'off' and event_ends[event_type] then
       local group = event_groups[event_type]

@@ -56,7 +56,7 @@ local function create_job(job, queues_key, inflight_key, events_key)
   if not run then
     if config[2] == 'all' then
       note_event('job.enqueued', job.id, '{}')
-      write_events(events_key, job.config_key, job.queue, select(4, parse_run(job.run)))
+      write_events(events_key, 'all', job.queue, select(4, parse_run(job.run)))
     end
     if unique then
       redis.call('SET', job.unique_key, job.id, 'PX', job.unique_ttl)

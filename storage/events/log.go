@@ -1,8 +1,8 @@
 // Package events keeps the events of each tenant in a stream of the store, in the order in which
 // they were appended. The script that changes a resource appends its events, before the change: a
 // change without an event cannot be seen, but after a crash of the store in the middle, or a lost
-// answer, the event is there twice, or without its change. Only the enqueue of a job that the
-// sweeper completes has no event.
+// answer, the event is there twice, or without its change. The enqueue of a job that was interrupted
+// has its event when the sweeper completes it.
 //
 // One entry of the stream has the events of one type of all jobs that a script changed, so that a
 // batch costs as much as a job:

@@ -8,6 +8,16 @@ import (
 	"github.com/codesous/sous/storage/duework"
 )
 
+// enqueueDetail returns the detail of the event of the enqueue of r, "" unless it has not started
+// since: such a job is missing in its index only if its enqueue was interrupted, before or after
+// its event.
+func (r *Record) enqueueDetail() string {
+	if r.Run.State.Terminal() || r.Run.Epoch > 0 || r.Run.Attempt > 0 {
+		return ""
+	}
+	return r.Run.EventDetail("", "", "")
+}
+
 // Reindex adds a job to the index of its state if it is missing there: its enqueue was
 // interrupted after it had written the record. It reports whether it added the job. It does
 // nothing if the job has changed since r was read. Errors: CodeStoreUnavailable.
@@ -39,8 +49,8 @@ func (s *Store) Reindex(ctx context.Context, tenant string, r *Record) (bool, er
 		due = duework.Sooner(due, expire)
 	}
 	reply, err := s.store.Script(ctx, storage.ScriptJobReindex, []string{
-		s.store.JobKeys(tenant).Run(r.ID), s.SetOf(q, r.Run.State, r.Spec.Score), k.Cursor(), k.After(), k.Expiry(), s.store.JobKeys(tenant).Queues(),
-	}, r.ID, r.Stored, q.Path(), ScoreText(at), rank, expire, waits)
+		s.store.JobKeys(tenant).Run(r.ID), s.SetOf(q, r.Run.State, r.Spec.Score), k.Cursor(), k.After(), k.Expiry(), s.store.JobKeys(tenant).Queues(), k.Config(), s.store.JobKeys(tenant).Events(),
+	}, r.ID, r.Stored, q.Path(), ScoreText(at), rank, expire, waits, r.enqueueDetail(), s.store.NowMS())
 	if err != nil || reply != Moved {
 		return false, err
 	}
