@@ -4,6 +4,7 @@
 -- KEYS[3] cs:schedule:t:ns:index
 -- KEYS[4] cs:schedule:t:due
 -- KEYS[5] cs:schedule:t:ns:s:inflight
+-- KEYS[6] cs:events:t
 -- ARGV[1] the record as it was read, '' for none
 -- ARGV[2] the record, whole
 -- ARGV[3] its revision
@@ -13,12 +14,14 @@
 -- ARGV[7] the revision at which the state's next tick is kept, '' for none
 -- ARGV[8] the first turn of the state of a new schedule
 -- ARGV[9] how many schedules the namespace may have
+-- ARGV[10] the event
 -- Reply: 1 | CS_STORE_CONFLICT | CS_SCHEDULE_LIMIT_CONFLICT
 -- The record decides whether there is a schedule: the state of an earlier one of the
 -- name is removed before, the new state is written after it. A state of another
 -- revision than the record's shows the ticker that the script was interrupted.
-local record_key, state_key, index_key, due_key, inflight_key = unpack(KEYS)
-local read, record, revision, name, member, next_tick, kept_revision, first_turn, limit = unpack(ARGV)
+-- include changes.lua
+local record_key, state_key, index_key, due_key, inflight_key, events_key = unpack(KEYS)
+local read, record, revision, name, member, next_tick, kept_revision, first_turn, limit, event = unpack(ARGV)
 
 local held = redis.call('GET', record_key) or ''
 if held ~= read and held ~= record then
@@ -28,6 +31,12 @@ if held == '' then
   if redis.call('SCARD', index_key) >= tonumber(limit) and redis.call('SISMEMBER', index_key, name) == 0 then
     return redis.error_reply('CS_SCHEDULE_LIMIT_CONFLICT limit of ' .. limit .. ' schedules in the namespace reached')
   end
+end
+if held ~= record then
+  note_change(event)
+  write_changes(events_key)
+end
+if held == '' then
   redis.call('DEL', state_key, inflight_key)
   redis.call('SADD', index_key, name)
 end

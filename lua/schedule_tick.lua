@@ -14,19 +14,21 @@
 --   in flight have ended, and their ids; the job's id or ''. For a job: its score among
 --   those in flight or ''; ns/q; spec; run; score when pending; rank of its priority;
 --   expire_at_ms or 0; time-to-live of its unique key in ms or 0; the id of a holder of
---   that key that has ended
+--   that key that has ended; the event of the tick; the detail of the event of the job
 -- Reply: for each: 'ok' | 'moved' (its state has another turn) | 'draining' (the queue
 --   accepts no jobs) | 'held ID' (of the unique key's holder)
 -- include arguments.lua
 -- include cursor.lua
 -- include run.lua
 -- include event_log.lua
+-- include changes.lua
 -- include schedule_job.lua
 local due_key, queues_key, events_key = unpack(KEYS, 1, 3)
 local count = tonumber(take())
 
 local reply = {}
 local first_key = 4
+local last_event
 for i = 1, count do
   local member, turn, next_tick = take(), take(), take()
   local fields = take_list(tonumber(take()))
@@ -42,7 +44,9 @@ for i = 1, count do
       redis.call('ZREM', inflight_key, unpack(ended_jobs))
     end
     if job then
-      outcome = create_job(job, queues_key, inflight_key, events_key)
+      local entry
+      outcome, entry = create_job(job, queues_key, inflight_key, events_key)
+      last_event = entry or last_event
     end
   end
   if outcome == 'ok' then
@@ -57,4 +61,5 @@ for i = 1, count do
   end
   reply[i] = outcome
 end
+bound_changes(events_key, last_event)
 return reply

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/event"
 	"github.com/codesous/sous/queue/internal/jobstore"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/activations"
@@ -127,7 +129,7 @@ func (b *Broker) tick(ctx context.Context, ticks []*Tick, left []int, out []Tick
 			to++
 		}
 		parts = append(parts, left[from:to])
-		calls = append(calls, b.tickCall(tenant, ticks, left[from:to]))
+		calls = append(calls, b.tickCall(ctx, tenant, ticks, left[from:to]))
 		from = to
 	}
 	replies, failed := b.store.ScriptEach(ctx, storage.ScriptScheduleTick, calls)
@@ -167,8 +169,9 @@ func (b *Broker) tickOutcome(ctx context.Context, t *Tick, word string) (TickOut
 	return TickDuplicate, nil
 }
 
-// tickCall returns the keys and arguments of schedule_tick.lua for ticks of one tenant.
-func (b *Broker) tickCall(tenant string, ticks []*Tick, part []int) storage.ScriptCall {
+// tickCall returns the keys and arguments of schedule_tick.lua for ticks of one tenant. The actor of
+// ctx makes their jobs, or else the ticker.
+func (b *Broker) tickCall(ctx context.Context, tenant string, ticks []*Tick, part []int) storage.ScriptCall {
 	jobs := b.store.JobKeys(tenant)
 	c := storage.ScriptCall{
 		Keys: []string{b.store.ScheduleDueKey(tenant), jobs.Queues(), jobs.Events()},
@@ -190,7 +193,7 @@ func (b *Broker) tickCall(tenant string, ticks []*Tick, part []int) storage.Scri
 		c.Args = appendList(c.Args, t.Ended)
 		c.Args = append(c.Args, id)
 		if t.Job != nil {
-			b.tickJob(&c, jobs, t)
+			b.tickJob(&c, jobs, t, cmp.Or(event.ActorOf(ctx), event.ActorSchedules))
 		}
 	}
 	return c
@@ -207,8 +210,8 @@ func appendList(args []any, list []string) []any {
 
 // tickJob appends the keys and arguments of the job of a tick, in the order of
 // lua/include/schedule_job.lua. A job without a unique key passes the queue's configuration in
-// its place, so that each job has nine keys.
-func (b *Broker) tickJob(c *storage.ScriptCall, jobs storage.JobKeys, t *Tick) {
+// its place, so that each job has nine keys. actor makes the job.
+func (b *Broker) tickJob(c *storage.ScriptCall, jobs storage.JobKeys, t *Tick, actor string) {
 	item, key := t.Job.item, t.queue()
 	spec, q, options := item.Spec, b.jobs.Keys(key), item.Spec.WithDefaults()
 	unique, ttl, mark := q.Config(), int64(0), ""
@@ -222,6 +225,12 @@ func (b *Broker) tickJob(c *storage.ScriptCall, jobs storage.JobKeys, t *Tick) {
 		q.Expiry(), q.After(), q.Cursor(), q.Config(), unique)
 	c.Args = append(c.Args, mark, key.Path(), item.Text, item.Run.String(),
 		jobstore.ScoreText(spec.Score), spec.Priority.Rank(), spec.ExpireAtMS, ttl, item.Ended)
+	fired := event.Change{
+		Type: event.ScheduleFired, Of: event.KindSchedules + "/" + key.Namespace, ID: t.Path.Name, AtMS: item.Run.At, Actor: actor,
+		Data: event.Data{Namespace: key.Namespace, Queue: key.Name, Function: event.FunctionOf(key.Name), JobID: item.ID},
+	}
+	enqueued := event.Detail{Actor: actor}
+	c.Args = append(c.Args, fired.Text(), enqueued.Text())
 }
 
 // announceTicks marks and notifies the jobs that ticks made, and writes the records of those

@@ -2,13 +2,17 @@ package scheduler_test
 
 import (
 	"context"
+	"encoding/json"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/event"
+	"github.com/codesous/sous/queue"
 	"github.com/codesous/sous/scheduler"
+	"github.com/codesous/sous/storage/events"
 	"github.com/codesous/sous/storage/storagetest"
 )
 
@@ -74,6 +78,64 @@ func TestScheduleIsFiredAndStands(t *testing.T) {
 		}
 		if _, _, err := s.Run(ctx, f.tenant, namespace, "hourly", "", anybody); api.ErrorCode(err) != api.CodeScheduleBusy {
 			t.Errorf("Run beside another one: got error %v, want code %s", err, api.CodeScheduleBusy)
+		}
+	})
+}
+
+// Changes of schedules and their ticks are events, unless the queue records none.
+func TestSchedulesRecordEvents(t *testing.T) {
+	t.Parallel()
+	eachService(t, func(t *testing.T, f *ticking, s *scheduler.Schedules) {
+		ctx := event.WithActor(t.Context(), "key_1")
+		made, err := s.Create(ctx, f.tenant, namespace, &hourly, somebody("ada"))
+		if err != nil {
+			t.Fatalf("Create: %v", err)
+		}
+		f.ms.Store(made.NextRunMS)
+		f.round(t)
+		off, on, payload := false, true, json.RawMessage(`{"a":1}`)
+		for _, c := range []api.ScheduleChange{{Enabled: &off}, {Enabled: &on}, {Payload: &payload}, {}} {
+			if _, err := s.Update(ctx, f.tenant, namespace, "hourly", &c, 0, somebody("ada")); err != nil {
+				t.Fatalf("Update: %v", err)
+			}
+		}
+		f.ack(t, f.take(t))
+		if _, _, err := s.Run(ctx, f.tenant, namespace, "hourly", "", anybody); err != nil {
+			t.Fatalf("Run: %v", err)
+		}
+		f.ack(t, f.take(t))
+		none := event.RecordOff
+		if _, err := f.broker.Configure(ctx, f.tenant, namespace, "work", queue.Change{Events: &none}); err != nil {
+			t.Fatalf("Configure: %v", err)
+		}
+		if _, _, err := s.Run(ctx, f.tenant, namespace, "hourly", "", anybody); err != nil {
+			t.Fatalf("Run: %v", err)
+		}
+		for range 2 {
+			if err := s.Delete(ctx, f.tenant, namespace, "hourly", 0); err != nil && api.ErrorCode(err) != api.CodeScheduleNotFound {
+				t.Fatalf("Delete: %v", err)
+			}
+		}
+		page, err := events.New(f.store).Read(ctx, f.tenant, "", 100)
+		if err != nil {
+			t.Fatalf("Read: %v", err)
+		}
+		var got []string
+		for _, e := range page.Events {
+			if e.Kind() != event.KindSchedules {
+				continue
+			}
+			got = append(got, e.Type+" "+e.Actor)
+			if e.Subject != "schedules/"+namespace+"/hourly" || e.Data.Queue != "work" || e.Data.Namespace != namespace || (e.Data.JobID != "") != (e.Type == event.ScheduleFired) {
+				t.Errorf("an event: got %+v, want the schedule, its queue, and the job of a tick", e)
+			}
+		}
+		want := []string{
+			"schedule.created key_1", "schedule.fired sous/schedules", "schedule.paused key_1", "schedule.resumed key_1", "schedule.updated key_1",
+			"schedule.fired key_1", "schedule.deleted key_1",
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("events (-want +got):\n%s", diff)
 		}
 	})
 }
@@ -200,7 +262,7 @@ func TestScheduleIsDeletedWithWhatACutLeft(t *testing.T) {
 			cfg := b.Config(t)
 			f := newTicking(t, cfg)
 			cutting := cfg
-			cutting.ScriptPrelude = storagetest.CutAfter(2) // the record is gone, its state is not
+			cutting.ScriptPrelude = storagetest.CutAfter(5) // behind the three of the event: the record is gone, its state is not
 			cut := f.beside(t, cutting).service(t)
 			whole := f.service(t)
 			if _, err := whole.Create(t.Context(), f.tenant, namespace, &hourly, somebody("ada")); err != nil {
@@ -233,7 +295,7 @@ func TestScheduleCreatedInPartsTicks(t *testing.T) {
 			cfg := b.Config(t)
 			f := newTicking(t, cfg)
 			cutting := cfg
-			cutting.ScriptPrelude = storagetest.CutAfter(3) // the record is there, and no state
+			cutting.ScriptPrelude = storagetest.CutAfter(6) // behind the three of the event: the record is there, and no state
 			cut, whole := f.beside(t, cutting).service(t), f.service(t)
 			if _, err := cut.Create(t.Context(), f.tenant, namespace, &hourly, somebody("ada")); err == nil {
 				t.Fatal("got no error of the interrupted script, want one")

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/event"
 	"github.com/codesous/sous/api/quota"
 )
 
@@ -85,6 +86,7 @@ func (r *Schedules) Put(ctx context.Context, p SchedulePut) error {
 		// write, and a write takes a millisecond at least.
 		p.After.CreatedAtMS,
 		api.MaxSchedules,
+		p.change(ctx),
 	}
 	return r.s.Taking(ctx, p.Path.Tenant, func() error {
 		_, err := r.s.ScriptThen(ctx, scriptSchedulePut, r.keys(p.Path), args, func(pipe redis.Pipeliner) {
@@ -112,13 +114,13 @@ func (p *SchedulePut) amounts(raw string) []quota.Amount {
 // keys returns the keys of the scripts that put and delete a schedule.
 func (r *Schedules) keys(p SchedulePath) []string {
 	k := r.s.keys.schedule(p.Tenant, p.Namespace, p.Name)
-	return []string{k.meta(), k.state(), r.s.keys.ScheduleIndex(p.Tenant, p.Namespace), r.s.keys.scheduleDue(p.Tenant), k.inflight()}
+	return []string{k.meta(), k.state(), r.s.keys.ScheduleIndex(p.Tenant, p.Namespace), r.s.keys.scheduleDue(p.Tenant), k.inflight(), r.s.JobKeys(p.Tenant).Events()}
 }
 
 // Delete removes the schedule that Load has returned, or, where Load found none, the
 // remains of an interrupted write. CodeStoreConflict if the schedule has changed since.
 func (r *Schedules) Delete(ctx context.Context, s *LoadedSchedule) error {
-	_, err := r.s.Script(ctx, scriptScheduleDelete, r.keys(s.Path), s.Raw, s.Path.Name, s.Path.member())
+	_, err := r.s.Script(ctx, scriptScheduleDelete, r.keys(s.Path), s.Raw, s.Path.Name, s.Path.member(), scheduleChange(ctx, event.ScheduleDeleted, r.s.NowMS(), s.Path, s.Meta))
 	if err == nil && s.Meta != nil {
 		r.s.Returned(ctx, s.Path.Tenant, One(quota.Schedules), quota.Amount{Quota: quota.ScheduleBytes, Amount: s.Meta.BytesPerMinute(len(s.Raw))})
 	}

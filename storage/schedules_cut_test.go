@@ -2,13 +2,16 @@ package storage_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/codesous/sous/api/event"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/events"
 	"github.com/codesous/sous/storage/storagetest"
 )
 
@@ -97,6 +100,14 @@ func cutSchedule(t *testing.T, name string, prepare scheduleOperation, s *storag
 		if left.Meta != nil && left.State.Rev == left.Meta.Revision && left.State.NextTickMS != 0 && left.State.NextTickMS < 61_000 {
 			t.Errorf("%s, interrupted after %d writes: got the next tick %d of an earlier schedule, want none or at least 61000", name, k, left.State.NextTickMS)
 		}
+		// A delete removes the record, every other operation writes another one than was read.
+		wrote := left.Meta == nil
+		if name != "delete" {
+			wrote = left.Meta != nil && (left.Meta.Revision == 2 || strings.HasPrefix(name, "create"))
+		}
+		if types := scheduleEvents(t, s, tenant); wrote && !slices.Contains(types, scheduleCuts[name]) {
+			t.Errorf("%s, interrupted after %d writes: got the change with the events %v, want %s among them", name, k, types, scheduleCuts[name])
+		}
 		if err := call(storage.NewSchedules(s)); err != nil {
 			t.Errorf("%s, cut after %d writes, again: %v", name, k, err)
 		}
@@ -105,6 +116,28 @@ func cutSchedule(t *testing.T, name string, prepare scheduleOperation, s *storag
 		}
 	}
 	t.Errorf("%s: got ever more writes, want an end", name)
+}
+
+// scheduleCuts are the types of the events of the operations that are interrupted.
+var scheduleCuts = map[string]string{
+	"create": event.ScheduleCreated, "create over remains": event.ScheduleCreated, "change the timing": event.ScheduleUpdated,
+	"keep the next tick": event.ScheduleUpdated, "disable": event.ScheduleUpdated, "delete": event.ScheduleDeleted,
+}
+
+// scheduleEvents returns the types of the events of the tenant's schedule.
+func scheduleEvents(t *testing.T, s *storage.Store, tenant string) (types []string) {
+	t.Helper()
+	page, err := events.New(s).Read(t.Context(), tenant, "", 100)
+	if err != nil {
+		t.Fatalf("Read: %v", err)
+	}
+	for _, e := range page.Events {
+		if e.Subject != "schedules/payments/nightly" {
+			t.Errorf("an event: got subject %s, want schedules/payments/nightly", e.Subject)
+		}
+		types = append(types, e.Type)
+	}
+	return types
 }
 
 func mustPut(t *testing.T, s *storage.Store, put storage.SchedulePut) *storage.LoadedSchedule {

@@ -25,6 +25,12 @@ func (e *Event) Kind() string {
 	return kind
 }
 
+// The parts of the server that make changes.
+const (
+	ActorSchedules = "sous/schedules" // the ticks of schedules
+	ActorTasks     = "sous/tasks"     // repairs of tasks whose workers are silent
+)
+
 // Change is a change of a resource other than a job. A script appends it to the tenant's log
 // before it makes the change.
 type Change struct {
@@ -71,6 +77,15 @@ func WithActor(ctx context.Context, actor string) context.Context {
 func ActorOf(ctx context.Context) string {
 	actor, _ := ctx.Value(actorKey{}).(string)
 	return actor
+}
+
+// FunctionOf returns the function of a queue, "" unless it is the queue of one.
+func FunctionOf(queue string) string {
+	function, ok := strings.CutPrefix(queue, api.FunctionQueuePrefix)
+	if !ok {
+		return ""
+	}
+	return function
 }
 
 // MaxText is the maximum length of the error and the reason of an event, in bytes.

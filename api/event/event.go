@@ -30,6 +30,15 @@ import (
 //	function.created, function.deleted   also of a deleted function that comes back
 //	version.published                    a publish of the latest version again is no event
 //	alias.set, alias.deleted             it points at another version; it is gone
+//	schedule.created, schedule.updated, schedule.deleted
+//	schedule.paused, schedule.resumed    it was disabled; it was enabled again
+//	schedule.fired                       it made a job
+//	batch.created, batch.sealed
+//	batch.ended                          it is sealed, and all of its jobs have ended
+//	task.created
+//	task.claimed                         a worker has it
+//	task.republished                     its worker was silent: it waits for another one
+//	task.completed, task.failed, task.cancelled
 const (
 	JobEnqueued  = "job.enqueued"
 	JobStarted   = "job.started"
@@ -48,13 +57,34 @@ const (
 	VersionPublished = "version.published"
 	AliasSet         = "alias.set"
 	AliasDeleted     = "alias.deleted"
+
+	ScheduleCreated = "schedule.created"
+	ScheduleUpdated = "schedule.updated"
+	ScheduleDeleted = "schedule.deleted"
+	SchedulePaused  = "schedule.paused"
+	ScheduleResumed = "schedule.resumed"
+	ScheduleFired   = "schedule.fired"
+
+	BatchCreated = "batch.created"
+	BatchSealed  = "batch.sealed"
+	BatchEnded   = "batch.ended"
+
+	TaskCreated     = "task.created"
+	TaskClaimed     = "task.claimed"
+	TaskRepublished = "task.republished"
+	TaskCompleted   = "task.completed"
+	TaskFailed      = "task.failed"
+	TaskCancelled   = "task.cancelled"
 )
 
 // Types are all types of events, sorted.
 var Types = []string{
 	AliasDeleted, AliasSet,
+	BatchCreated, BatchEnded, BatchSealed,
 	FunctionCreated, FunctionDeleted,
 	JobCancelled, JobCompleted, JobContinued, JobDead, JobEnqueued, JobFailed, JobHeld, JobReleased, JobRetrying, JobRevived, JobStarted,
+	ScheduleCreated, ScheduleDeleted, ScheduleFired, SchedulePaused, ScheduleResumed, ScheduleUpdated,
+	TaskCancelled, TaskClaimed, TaskCompleted, TaskCreated, TaskFailed, TaskRepublished,
 	VersionPublished,
 }
 
@@ -81,22 +111,22 @@ type Event struct {
 
 // Data describes the change. Fields that do not apply are left out.
 type Data struct {
-	Namespace string `json:"namespace,omitempty"`
-	Queue     string `json:"queue,omitempty"`
-	Function  string `json:"function,omitempty" doc:"the function, also of its jobs and schedules"`
-	Attempt   int    `json:"attempt,omitempty" doc:"the number of the present or last attempt"`
-	WorkerID  string `json:"worker_id,omitempty" doc:"the last worker"`
-	Error     string `json:"error,omitempty" doc:"of the attempt, the task or the activation, at most 256 bytes of it"`
-	Reason    string `json:"reason,omitempty" doc:"why a job is dead or held"`
-	Version   int64  `json:"version,omitempty" doc:"of the function; of an alias, the one that it has now"`
-	Previous  int64  `json:"previous_version,omitempty" doc:"the version that the alias had before"`
-	Alias     string `json:"alias,omitempty"`
-	JobID     string `json:"job_id,omitempty" doc:"the job that a schedule made, that a batch called back with, or that announced a task"`
-	Batch     *Batch `json:"batch,omitempty" doc:"how many jobs of the batch have ended"`
+	Namespace string       `json:"namespace,omitempty"`
+	Queue     string       `json:"queue,omitempty"`
+	Function  string       `json:"function,omitempty" doc:"the function, also of its jobs and schedules"`
+	Attempt   int          `json:"attempt,omitempty" doc:"the number of the present or last attempt"`
+	WorkerID  string       `json:"worker_id,omitempty" doc:"the last worker"`
+	Error     string       `json:"error,omitempty" doc:"of the attempt, the task or the activation, at most 256 bytes of it"`
+	Reason    string       `json:"reason,omitempty" doc:"why a job is dead or held"`
+	Version   int64        `json:"version,omitempty" doc:"of the function; of an alias, the one that it has now"`
+	Previous  int64        `json:"previous_version,omitempty" doc:"the version that the alias had before"`
+	Alias     string       `json:"alias,omitempty"`
+	JobID     string       `json:"job_id,omitempty" doc:"the job that a schedule made, that a batch called back with, or that announced a task"`
+	Batch     *BatchCounts `json:"batch,omitempty" doc:"how many jobs of the batch have ended"`
 }
 
-// Batch are the counts of a batch that has ended.
-type Batch struct {
+// BatchCounts are the numbers of jobs of a batch that has ended.
+type BatchCounts struct {
 	Total     int64 `json:"total"`
 	Succeeded int64 `json:"succeeded"`
 	Failed    int64 `json:"failed"`

@@ -24,18 +24,28 @@ local function note_change(text, more)
   group.details[#group.details + 1] = detail
 end
 
--- write_changes appends the noted changes and forgets them. A script calls it before it makes
--- the changes: KVRocks may die between two commands, and a change without its event would
--- never be seen.
-local function write_changes(events_key)
+-- append_changes appends the noted changes, forgets them, and returns the id of the last entry,
+-- nil for none. A script calls it before it makes the changes: KVRocks may die between two
+-- commands, and a change without its event would never be seen.
+local function append_changes(events_key)
   local last
   for _, group in ipairs(changes) do
     last = redis.call('XADD', events_key, 'MAXLEN', changes_kept, '*', 'type', group.event_type, 'of', group.of, 'at', group.at,
       'ids', table.concat(group.ids, ' '), 'details', table.concat(group.details, '\n'))
   end
+  changes, change_groups = {}, {}
+  return last
+end
+
+-- bound_changes lets the log, whose last entry is given, expire, and removes its old entries.
+local function bound_changes(events_key, last)
   if last then
     redis.call('PEXPIRE', events_key, changes_ttl)
     redis.call('XTRIM', events_key, 'MINID', string.format('%.0f', math.max(0, string.match(last, '^%d+') - changes_retention)))
   end
-  changes, change_groups = {}, {}
+end
+
+-- write_changes appends the noted changes and bounds the log.
+local function write_changes(events_key)
+  bound_changes(events_key, append_changes(events_key))
 end

@@ -11,6 +11,7 @@ local function take_job(first_key)
   job.score, job.rank = take(), take()
   job.expire_at = take()
   job.unique_ttl, job.ended_holder = take(), take()
+  job.fired, job.enqueued = take(), take()
   job.run_key, job.spec_key, job.pending_key, job.waiting_key = unpack(KEYS, first_key + 2, first_key + 5)
   job.expiry_key, job.after_key, job.cursor_key = unpack(KEYS, first_key + 6, first_key + 8)
   job.config_key, job.unique_key = unpack(KEYS, first_key + 9, first_key + 10)
@@ -36,9 +37,10 @@ local function enter_job(job, run)
 end
 
 -- create_job writes the job of a tick and returns its outcome, as the reply of
--- schedule_tick has it. A job that exists gets the entries that an interrupted tick did
+-- schedule_tick has it, and the id of the entry of its event, nil for none. A job that exists gets the entries that an interrupted tick did
 -- not reach.
 local function create_job(job, queues_key, inflight_key, events_key)
+  local last_event
   local config = redis.call('HMGET', job.config_key, 'draining', 'events')
   if config[1] == '1' then
     return 'draining'
@@ -54,8 +56,12 @@ local function create_job(job, queues_key, inflight_key, events_key)
     redis.call('ZADD', inflight_key, job.inflight_score, job.id)
   end
   if not run then
+    if config[2] ~= 'off' then
+      note_change(job.fired)
+      last_event = append_changes(events_key)
+    end
     if config[2] == 'all' then
-      note_event('job.enqueued', job.id, '{}')
+      note_event('job.enqueued', job.id, job.enqueued)
       write_events(events_key, 'all', job.queue, select(4, parse_run(job.run)))
     end
     if unique then
@@ -65,5 +71,5 @@ local function create_job(job, queues_key, inflight_key, events_key)
     redis.call('MSET', job.spec_key, job.spec, job.run_key, job.run)
   end
   enter_job(job, run or job.run)
-  return 'ok'
+  return 'ok', last_event
 end

@@ -90,6 +90,17 @@ func (l *Log) Trim(ctx context.Context, pipe redis.Pipeliner, tenant string) {
 	pipe.PExpire(ctx, key, RetentionMS*time.Millisecond+time.Minute)
 }
 
+// Append queues commands on pipe that append a change, before those that make it: for changes that
+// no script makes.
+func (l *Log) Append(ctx context.Context, pipe redis.Pipeliner, tenant string, c event.Change) {
+	key := l.s.JobKeys(tenant).Events()
+	detail := event.Detail{Data: c.Data, Actor: c.Actor}
+	pipe.XAdd(ctx, &redis.XAddArgs{Stream: key, MaxLen: MaxEntries, Values: []any{
+		fieldType, c.Type, fieldOf, c.Of, fieldAt, c.AtMS, fieldIDs, c.ID, fieldDetails, detail.Text(),
+	}})
+	pipe.PExpire(ctx, key, RetentionMS*time.Millisecond+time.Minute)
+}
+
 // trimDue reports whether the last removal of tenant's old events was trimInterval ago, and notes
 // one at now if so.
 func (l *Log) trimDue(tenant string, now time.Time) bool {
@@ -318,8 +329,6 @@ func ownerOf(entry *storage.StreamEntry) (of string, common event.Detail) {
 		return of, common
 	}
 	common.Namespace, common.Queue, _ = strings.Cut(entry.Fields[fieldQueue], "/")
-	if function, ok := strings.CutPrefix(common.Queue, api.FunctionQueuePrefix); ok {
-		common.Function = function
-	}
+	common.Function = event.FunctionOf(common.Queue)
 	return event.KindJobs, common
 }
