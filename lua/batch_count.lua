@@ -5,16 +5,19 @@
 -- KEYS[2] …:jobs
 -- KEYS[3] …:succeeded
 -- KEYS[4] …:failed
+-- KEYS[5] cs:events:t
 -- ARGV[1] 'seal' to seal the batch, else ''
 -- ARGV[2] now in ms, the time of the last change while the batch is open
--- ARGV[3] how many jobs succeeded
--- ARGV[4…] their ids, then the ids of those that failed
+-- ARGV[3] the event of the seal
+-- ARGV[4] how many jobs succeeded
+-- ARGV[5…] their ids, then the ids of those that failed
 -- Reply: {sealed '0' or '1', total, succeeded, failed, finished '0' or '1'} | CS_BATCH_NOT_FOUND
 -- A finished batch has its callback and expires: a job of it that is retried and ends again must
 -- not make the callback again, whose job may have been purged.
-local batch_key, jobs_key, succeeded_key, failed_key = unpack(KEYS)
-local seal, now, succeeded = unpack(ARGV, 1, 3)
-local first_failed = 4 + tonumber(succeeded)
+-- include changes.lua
+local batch_key, jobs_key, succeeded_key, failed_key, events_key = unpack(KEYS)
+local seal, now, seal_event, succeeded = unpack(ARGV, 1, 4)
+local first_failed = 5 + tonumber(succeeded)
 
 local ttl = redis.call('PTTL', batch_key)
 local sealed = redis.call('HGET', batch_key, 'sealed')
@@ -24,17 +27,19 @@ end
 if sealed == '0' then
   redis.call('HSET', batch_key, 'changed_ms', now)
 end
-if #ARGV >= 4 then
-  redis.call('SADD', jobs_key, unpack(ARGV, 4))
+if #ARGV >= 5 then
+  redis.call('SADD', jobs_key, unpack(ARGV, 5))
 end
-if first_failed > 4 then
-  redis.call('SADD', succeeded_key, unpack(ARGV, 4, first_failed - 1))
-  redis.call('SREM', failed_key, unpack(ARGV, 4, first_failed - 1))
+if first_failed > 5 then
+  redis.call('SADD', succeeded_key, unpack(ARGV, 5, first_failed - 1))
+  redis.call('SREM', failed_key, unpack(ARGV, 5, first_failed - 1))
 end
 if #ARGV >= first_failed then
   redis.call('SADD', failed_key, unpack(ARGV, first_failed))
 end
 if seal == 'seal' and sealed == '0' then
+  note_change(seal_event)
+  write_changes(events_key)
   redis.call('HSET', batch_key, 'sealed', '1')
   sealed = '1'
 end

@@ -93,7 +93,7 @@ func (b *Broker) SealBatch(ctx context.Context, tenant, namespace, id string) (*
 	if _, err := b.GetBatch(ctx, tenant, namespace, id); err != nil {
 		return nil, err
 	}
-	if err := b.follower.SealBatch(ctx, tenant, id); err != nil {
+	if err := b.follower.SealBatch(ctx, tenant, namespace, id); err != nil {
 		return nil, err
 	}
 	return b.GetBatch(ctx, tenant, namespace, id)

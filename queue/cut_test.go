@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/event"
 	"github.com/codesous/sous/queue"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/storagetest"
@@ -91,7 +92,7 @@ func cutOnce(t *testing.T, op cutOperation, f *fixture, broken *queue.Broker, re
 	f.leavesNothing(t)
 }
 
-// endsAreRecorded checks that no job has ended without its event.
+// endsAreRecorded checks that no job has ended, and no batch has changed, without its event.
 func (f *fixture) endsAreRecorded(t *testing.T) {
 	t.Helper()
 	seen := map[string]bool{}
@@ -101,6 +102,18 @@ func (f *fixture) endsAreRecorded(t *testing.T) {
 	for id, j := range f.jobs(t) {
 		if want := "jobs/" + id + " job." + string(j.state); j.state.Terminal() && !seen[want] {
 			t.Errorf("events after the interruption: got none of job %s, want job.%s", id, j.state)
+		}
+	}
+	batches, _, err := f.ListBatches(t.Context(), f.tenant, namespace, "", 100)
+	if err != nil {
+		t.Fatalf("ListBatches: %v", err)
+	}
+	for _, b := range batches {
+		ended := f.store.Client().HGet(t.Context(), f.store.JobKeys(f.tenant).Batch(b.ID)+":meta", "finished").Val() == "1"
+		for kind, changed := range map[string]bool{event.BatchCreated: true, event.BatchSealed: b.Sealed, event.BatchEnded: ended} {
+			if changed && !seen["batches/"+b.ID+" "+kind] {
+				t.Errorf("events after the interruption: got none of batch %s, want %s", b.ID, kind)
+			}
 		}
 	}
 }

@@ -198,6 +198,61 @@ func TestEventsOfABatchAreOneEntry(t *testing.T) {
 	})
 }
 
+// A batch has events of its creation, its seal and its end, with the counts.
+func TestBatchesRecordEvents(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		ctx := event.WithActor(t.Context(), "key_1")
+		batch, err := f.CreateBatch(ctx, f.tenant, namespace, &api.BatchCallback{Queue: "reports"})
+		if err != nil {
+			t.Fatalf("CreateBatch: %v", err)
+		}
+		f.add(t, job(`1`, inBatch(batch.ID)), job(`2`, inBatch(batch.ID), func(j *api.NewJob) { j.MaxAttempts = 1 }))
+		for range 2 {
+			if _, err := f.SealBatch(ctx, f.tenant, namespace, batch.ID); err != nil {
+				t.Fatalf("SealBatch: %v", err)
+			}
+		}
+		leased := f.fetch(t, 2)
+		f.ack(t, leased[0], "")
+		f.fail(t, leased[1])
+		f.settle(t)
+		var got []event.Event
+		for _, e := range f.recorded(t) {
+			if e.Kind() == event.KindBatches {
+				e.ID, e.Time = "", ""
+				got = append(got, e)
+			}
+		}
+		of := func(kind, actor string, d event.Data) event.Event {
+			d.Namespace = namespace
+			return event.Event{SpecVersion: "1.0", Source: "/v1/tenants/" + f.tenant, Type: kind, Subject: "batches/" + batch.ID, Actor: actor, Data: d}
+		}
+		want := []event.Event{
+			of(event.BatchCreated, "key_1", event.Data{}), of(event.BatchSealed, "key_1", event.Data{}),
+			of(event.BatchEnded, "", event.Data{JobID: batch.CallbackID, Batch: &event.BatchCounts{Total: 2, Succeeded: 1, Failed: 1}}),
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("events (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// Changes that an operator makes have the operator as their actor.
+func TestMovesHaveTheirActor(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		id := f.add(t, job(`1`))[0].ID
+		if _, err := f.Cancel(event.WithActor(t.Context(), "key_1"), f.tenant, id); err != nil {
+			t.Fatalf("Cancel: %v", err)
+		}
+		got := f.recorded(t)
+		if len(got) != 1 || got[0].Type != event.JobCancelled || got[0].Actor != "key_1" {
+			t.Errorf("events: got %+v, want job.cancelled by key_1", got)
+		}
+	})
+}
+
 // An enqueue that was interrupted before its event has it when the sweeper completes it.
 func TestCompletedEnqueuesRecordEvents(t *testing.T) {
 	t.Parallel()

@@ -82,8 +82,8 @@ func TestBatchesMayExpireWhileCounted(t *testing.T) {
 					t.Fatalf("got the keys %v with a time-to-live, want three", parts)
 				}
 				cfg.ScriptPrelude = storagetest.ExpireBefore(k)
-				keys := []string{key + ":meta", key + ":jobs", key + ":succeeded", key + ":failed"}
-				_, err := storagetest.Open(t, cfg).Script(t.Context(), storage.ScriptBatchCount, keys, "seal", 1, 0, "another")
+				keys := []string{key + ":meta", key + ":jobs", key + ":succeeded", key + ":failed", f.store.JobKeys(f.tenant).Events()}
+				_, err := storagetest.Open(t, cfg).Script(t.Context(), storage.ScriptBatchCount, keys, "seal", 1, "batch.sealed 1 batches b {}", 0, "another")
 				if err != nil && api.ErrorCode(err) != api.CodeBatchNotFound {
 					t.Errorf("expired before command %d: got error %v, want none or code %s", k, err, api.CodeBatchNotFound)
 				}

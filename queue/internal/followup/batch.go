@@ -43,7 +43,7 @@ func (f *Follower) countInBatches(ctx context.Context, tenant string, found []*j
 		}
 	}
 	for id, ends := range batches {
-		err := f.countInBatch(ctx, tenant, id, "", *ends)
+		err := f.countInBatch(ctx, tenant, "", id, "", *ends)
 		if err == nil || api.ErrorCode(err) == api.CodeBatchNotFound {
 			continue
 		}
@@ -53,23 +53,23 @@ func (f *Follower) countInBatches(ctx context.Context, tenant string, found []*j
 	}
 }
 
-// SealBatch closes a batch to further jobs, and makes its callback if it is complete. A repeat
+// SealBatch closes a batch of namespace to further jobs, and makes its callback if it is complete. A repeat
 // succeeds. Errors: CodeBatchNotFound, CodeStoreUnavailable.
-func (f *Follower) SealBatch(ctx context.Context, tenant, id string) error {
-	return f.countInBatch(ctx, tenant, id, "seal", batchEnds{})
+func (f *Follower) SealBatch(ctx context.Context, tenant, namespace, id string) error {
+	return f.countInBatch(ctx, tenant, namespace, id, "seal", batchEnds{})
 }
 
 // FinishBatch makes the callback of a batch if it is complete, as a repeat of the step that
 // completed it. Errors: CodeBatchNotFound, CodeStoreUnavailable.
 func (f *Follower) FinishBatch(ctx context.Context, tenant, id string) error {
-	return f.countInBatch(ctx, tenant, id, "", batchEnds{})
+	return f.countInBatch(ctx, tenant, "", id, "", batchEnds{})
 }
 
-// countInBatch counts ended jobs, seals the batch if seal is "seal", and makes the callback
-// when the batch is complete. The callback precedes the expiry of the batch: a batch that
+// countInBatch counts ended jobs, seals the batch, of namespace, if seal is "seal", and makes the
+// callback when the batch is complete. The callback precedes the expiry of the batch: a batch that
 // expires has its callback.
-func (f *Follower) countInBatch(ctx context.Context, tenant, id, seal string, ends batchEnds) error {
-	done, err := f.Jobs.CountBatch(ctx, tenant, id, seal, ends.succeeded, ends.failed)
+func (f *Follower) countInBatch(ctx context.Context, tenant, namespace, id, seal string, ends batchEnds) error {
+	done, err := f.Jobs.CountBatch(ctx, tenant, namespace, id, seal, ends.succeeded, ends.failed)
 	if err != nil || !done {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/event"
 	"github.com/codesous/sous/storage"
 )
 
@@ -146,7 +147,8 @@ func Origin(tenant, id string, spec *api.JobSpec) (parent, batch string) {
 // ExpireBatch makes the records of a finished batch expire after the retention of the tenant's
 // jobs, or that of the callback's queue if that is shorter. The callback's job ends later and is
 // therefore kept longer, so that it is not made twice. The hash comes last: repairs take a
-// sealed batch whose hash does not expire for unfinished. Errors: CodeStoreUnavailable.
+// sealed batch whose hash does not expire for unfinished. The event of its end precedes both.
+// Errors: CodeStoreUnavailable.
 func (s *Store) ExpireBatch(ctx context.Context, tenant string, batch *api.Batch) error {
 	id, keep := batch.ID, s.RetentionMS(tenant)
 	if batch.Callback != nil {
@@ -159,6 +161,7 @@ func (s *Store) ExpireBatch(ctx context.Context, tenant string, batch *api.Batch
 	keys := s.store.JobKeys(tenant)
 	key := keys.Batch(id)
 	pipe := s.rdb.Pipeline()
+	s.events.Append(ctx, pipe, tenant, s.batchEnd(batch))
 	ends := float64(s.store.NowMS() + keep + time.Minute.Milliseconds())
 	pipe.ZAdd(ctx, keys.BatchEnds(batch.Namespace), redis.Z{Score: ends, Member: id})
 	pipe.HSet(ctx, key+":meta", batchFinished, "1")
@@ -169,19 +172,27 @@ func (s *Store) ExpireBatch(ctx context.Context, tenant string, batch *api.Batch
 	return Failure(ctx, "expire a batch", err)
 }
 
-// CountBatch counts ended jobs in their batch, and seals the batch if seal is "seal". done
+// batchEnd returns the event of the end of a batch.
+func (s *Store) batchEnd(b *api.Batch) event.Change {
+	return event.Change{Type: event.BatchEnded, Of: event.KindBatches, ID: b.ID, AtMS: s.store.NowMS(), Data: event.Data{
+		Namespace: b.Namespace, JobID: b.CallbackID, Batch: &event.BatchCounts{Total: b.Total, Succeeded: b.Succeeded, Failed: b.Failed},
+	}}
+}
+
+// CountBatch counts ended jobs in their batch of namespace, and seals it if seal is "seal". done
 // reports whether the batch is sealed, all of its jobs have ended, and ExpireBatch has not
 // followed yet. Counting a job twice
 // changes nothing. Errors: CodeBatchNotFound, CodeStoreUnavailable.
-func (s *Store) CountBatch(ctx context.Context, tenant, id, seal string, succeeded, failed []string) (done bool, err error) {
+func (s *Store) CountBatch(ctx context.Context, tenant, namespace, id, seal string, succeeded, failed []string) (done bool, err error) {
 	key := s.store.JobKeys(tenant).Batch(id)
-	args := []any{seal, s.store.NowMS(), len(succeeded)}
+	sealed := event.Change{Type: event.BatchSealed, Of: event.KindBatches, ID: id, AtMS: s.store.NowMS(), Actor: event.ActorOf(ctx), Data: event.Data{Namespace: namespace}}
+	args := []any{seal, s.store.NowMS(), sealed.Text(), len(succeeded)}
 	for _, ids := range [][]string{succeeded, failed} {
 		for _, id := range ids {
 			args = append(args, id)
 		}
 	}
-	reply, err := s.store.Script(ctx, storage.ScriptBatchCount, []string{key + ":meta", key + ":jobs", key + ":succeeded", key + ":failed"}, args...)
+	reply, err := s.store.Script(ctx, storage.ScriptBatchCount, []string{key + ":meta", key + ":jobs", key + ":succeeded", key + ":failed", s.store.JobKeys(tenant).Events()}, args...)
 	if err != nil {
 		return false, err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/event"
 	"github.com/codesous/sous/storage"
 )
 
@@ -22,8 +23,11 @@ func (s *Store) AddBatch(ctx context.Context, tenant, namespace, id, callback st
 	if err := s.forgetBatches(ctx, tenant, namespace); err != nil {
 		return err
 	}
-	// The list comes first: it skips a batch that does not exist.
+	// The event and the list come first: the list skips a batch that does not exist.
 	pipe := s.rdb.Pipeline()
+	s.events.Append(ctx, pipe, tenant, event.Change{
+		Type: event.BatchCreated, Of: event.KindBatches, ID: id, AtMS: now, Actor: event.ActorOf(ctx), Data: event.Data{Namespace: namespace},
+	})
 	pipe.ZAdd(ctx, keys.Batches(namespace), redis.Z{Member: id})
 	meta := []any{BatchNamespace, namespace, BatchCallback, callback, BatchCreated, now, BatchChanged, now, BatchSealed, "0"}
 	if by != nil {
@@ -44,7 +48,7 @@ func (s *Store) AdoptBatch(ctx context.Context, tenant, namespace, id string) er
 	if err := s.rdb.ZAdd(ctx, s.store.JobKeys(tenant).Batches(namespace), redis.Z{Member: id}).Err(); err != nil {
 		return Failure(ctx, "list a batch", err)
 	}
-	_, err := s.CountBatch(ctx, tenant, id, "", nil, nil)
+	_, err := s.CountBatch(ctx, tenant, namespace, id, "", nil, nil)
 	return err
 }
 
