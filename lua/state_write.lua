@@ -4,6 +4,7 @@
 -- KEYS[1] the record
 -- KEYS[2] the sorted set that is its index (only where it has one)
 -- KEYS[3] a stream to which an event of the write is added (only with an index)
+-- KEYS[4] cs:events:t, to which its change is added (only with an event)
 -- ARGV[1] 'replace' | 'keep': what happens to fields that are not named
 -- ARGV[2] its time-to-live in ms, 0 for none, '' to leave it as it is
 -- ARGV[3] the index's field
@@ -11,13 +12,15 @@
 -- ARGV[5 to 9] how many: excepted values, expected pairs, expected absences, pairs set,
 --   fields removed
 -- ARGV[10…] these, in this order
--- ARGV[…] with KEYS[3]: its length, its time-to-live in ms, the time in ms, the event
+-- ARGV[…] with KEYS[3]: its length, its time-to-live in ms, the time in ms, the event; with
+--   KEYS[4]: the change
 -- Reply: 1 written | 0 not as expected
 -- include arguments.lua
 -- include field_score.lua
 -- include state_fields.lua
 -- include stream_add.lua
-local record_key, index_key, stream_key = unpack(KEYS)
+-- include changes.lua
+local record_key, index_key, stream_key, events_key = unpack(KEYS)
 local replace = take() == 'replace'
 local new_ttl, index_field, except_field = take(), take(), take()
 local counts = take_list(5)
@@ -27,6 +30,7 @@ local absent = take_list(tonumber(counts[3]))
 local set = take_list(2 * tonumber(counts[4]))
 local removed = take_list(tonumber(counts[5]))
 local event = stream_key and take_list(4)
+local change = events_key and take()
 
 -- A record could expire while this script runs, which takes less than a minute. One
 -- that may is given a minute more first; if it has expired by then, or has no fields and
@@ -47,6 +51,10 @@ end
 if event then
   local length, stream_ttl, at_ms, body = unpack(event)
   stream_add(stream_key, length, stream_ttl, at_ms, 'event', body)
+end
+if change then
+  note_change(change)
+  write_changes(events_key)
 end
 if replace then
   removed = other_fields(record_key, set, removed)

@@ -80,7 +80,7 @@ func (t *Tasks) insert(ctx context.Context, r *record) (*record, bool, error) {
 		if err := t.enter(ctx, r.tenant); err != nil {
 			return nil, false, err
 		}
-		e, err := t.event(r)
+		e, err := t.event(ctx, nil, r)
 		if err == nil {
 			err = t.admit(ctx, r, e)
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/event"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/statestore/kvrocks"
 )
@@ -26,8 +27,9 @@ const (
 	eventsRetention = api.TaskRetentionMS * time.Millisecond
 )
 
-// event returns the event of the change that made r: the task without its payload.
-func (t *Tasks) event(r *record) (kvrocks.Event, error) {
+// event returns the event of the change from before, nil for none, to r: the task without its
+// payload, and, unless the change is a step, its entry in the tenant's log.
+func (t *Tasks) event(ctx context.Context, before, r *record) (kvrocks.Event, error) {
 	task := r.Task
 	task.Payload = nil
 	body, err := api.EncodeJSON(task)
@@ -38,9 +40,30 @@ func (t *Tasks) event(r *record) (kvrocks.Event, error) {
 	if r.State.Terminal() {
 		kind = eventTerminal
 	}
-	return kvrocks.Event{
+	e := kvrocks.Event{
 		Stream: t.store.TaskEvents(r.tenant, r.TaskType, kind), Length: eventsKept, TTL: eventsRetention, AtMS: r.UpdatedAtMS, Body: body,
-	}, nil
+	}
+	if of := changeType(before, r); of != "" {
+		change := event.Change{Type: of, Of: event.KindTasks + "/" + r.TaskType, ID: r.TaskID, AtMS: r.UpdatedAtMS, Actor: event.ActorOf(ctx), Data: event.Data{
+			Namespace: r.Namespace, Queue: r.Queue, Function: event.FunctionOf(r.Queue), WorkerID: r.Worker, Error: event.Shorten(r.Error), JobID: r.JobID,
+		}}
+		e.Log, e.Change = t.store.JobKeys(r.tenant).Events(), change.Text()
+	}
+	return e, nil
+}
+
+// changeType returns the type of the event of a change, "" for one that has none: a step.
+func changeType(before, after *record) string {
+	switch {
+	case before == nil:
+		return event.TaskCreated
+	case before.State == after.State:
+		return ""
+	}
+	return map[api.TaskState]string{
+		api.TaskPending: event.TaskRepublished, api.TaskClaimed: event.TaskClaimed,
+		api.TaskCompleted: event.TaskCompleted, api.TaskFailed: event.TaskFailed, api.TaskCancelled: event.TaskCancelled,
+	}[after.State]
 }
 
 // publish writes after in place of r, with an event in the same step, and reports whether r
@@ -51,7 +74,7 @@ func (t *Tasks) publish(ctx context.Context, r, after *record) (bool, error) {
 	if after.State == r.State && after.CurrentStep == r.CurrentStep && after.StepCount == r.StepCount {
 		return t.states.CompareAndSet(ctx, t.key(r), r.version(), r.changes(after))
 	}
-	e, err := t.event(after)
+	e, err := t.event(ctx, r, after)
 	if err == nil && after.State == api.TaskRunning && t.store.Quotas() != nil {
 		err = t.store.Quotas().Enqueue(ctx, r.tenant, 0, int64(len(e.Body)))
 	}
@@ -155,11 +178,11 @@ func (t *Tasks) Events(ctx context.Context, tenant, taskType string, from Positi
 	at := from
 	for _, e := range entries[:min(len(entries), EventsPage)] {
 		*at.in(e.kind) = e.ID
-		event := Event{Position: at}
-		if err := json.Unmarshal([]byte(e.Fields["event"]), &event.Task); err != nil {
+		change := Event{Position: at}
+		if err := json.Unmarshal([]byte(e.Fields["event"]), &change.Task); err != nil {
 			return nil, fmt.Errorf("decode event %s of tasks: %w", e.ID, err)
 		}
-		out = append(out, event)
+		out = append(out, change)
 	}
 	return out, nil
 }

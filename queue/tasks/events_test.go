@@ -2,6 +2,7 @@ package tasks_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -9,8 +10,10 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/event"
 	"github.com/codesous/sous/queue/tasks"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/events"
 	"github.com/codesous/sous/storage/storagetest"
 )
 
@@ -126,11 +129,52 @@ func TestPositionsOfEvents(t *testing.T) {
 	}
 }
 
+// entries returns the events of the task in the log of the tenant, each with its worker and actor.
+func (f *fixture) entries(t *testing.T) (out []string) {
+	t.Helper()
+	page := must[*events.Page](t)(events.New(f.store).Read(t.Context(), f.tenant, "", 100))
+	for _, e := range page.Events {
+		if e.Kind() != event.KindTasks {
+			continue
+		}
+		out = append(out, e.Type+" "+e.Data.WorkerID+" "+e.Actor)
+		if want := "tasks/" + kind + "/" + id; e.Subject != want || e.Data.Namespace == "" || e.Data.Queue == "" || e.Data.JobID == "" {
+			t.Errorf("an event: got %+v, want subject %s with namespace, queue and job", e, want)
+		}
+	}
+	return out
+}
+
+// Changes of a task's state are events of the tenant; steps are not.
+func TestTasksRecordEvents(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		f.create(t, api.NewTask{StepCount: 3})
+		if _, created, err := f.Create(t.Context(), f.tenant, kind, id, api.NewTask{StepCount: 3}); created || err != nil {
+			t.Errorf("Create again: got created %t and error %v, want neither", created, err)
+		}
+		must[*api.Task](t)(f.claim(t, "w1"))
+		must[*api.Task](t)(f.claim(t, "w1"))
+		must[*api.Task](t)(f.step(t, "w1", 1))
+		f.clock.advance(time.Hour)
+		f.sweep(t)
+		ctx := event.WithActor(t.Context(), "key_1")
+		must[*api.Task](t)(f.Claim(ctx, f.tenant, kind, id, api.TaskClaim{Worker: "w2"}))
+		must[*api.Task](t)(f.step(t, "w2", 3))
+		must[*api.Task](t)(f.complete(t, "w2", "s3://out"))
+		must[*api.Task](t)(f.complete(t, "w2", "s3://out"))
+		want := []string{"task.created  ", "task.claimed w1 ", "task.republished  sous/tasks", "task.claimed w2 key_1", "task.completed w2 "}
+		if diff := cmp.Diff(want, f.entries(t)); diff != "" {
+			t.Errorf("events (-want +got):\n%s", diff)
+		}
+	})
+}
+
 // A crash of the store within a write loses no event: a repeat of the call adds it.
 func TestEventsSurviveCuts(t *testing.T) {
 	t.Parallel()
 	server := storagetest.Redis(t)
-	for cut := range 8 {
+	for cut := range 12 {
 		f := newFixture(t, storage.Config{URL: server.URL})
 		f.create(t, api.NewTask{})
 		broken := tasksOn(t, storagetest.Open(t, storage.Config{URL: server.URL, Clock: f.clock.now, ScriptPrelude: storagetest.CutAfter(cut)}), f.broker, zap.NewNop())
@@ -138,6 +182,9 @@ func TestEventsSurviveCuts(t *testing.T) {
 		if err != nil && f.get(t).State == api.TaskCancelled {
 			if got := f.seen(t, tasks.Position{}); len(got) != 2 {
 				t.Errorf("cut after %d writes: the task is cancelled with the events %q, want one of its end", cut, got)
+			}
+			if got := f.entries(t); !slices.Contains(got, "task.cancelled  ") {
+				t.Errorf("cut after %d writes: the task is cancelled with the tenant's events %q, want one of its end", cut, got)
 			}
 		}
 		must[*api.Task](t)(f.Cancel(t.Context(), f.tenant, kind, id))

@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/event"
 	"github.com/codesous/sous/storage"
 )
 
@@ -60,6 +61,7 @@ const sweepReads = 10
 // process continues there. Any number of sweeps may run at once: each repair is made by one of them.
 // An error in one task does not keep Sweep from the others, unless the store does not answer.
 func (t *Tasks) Sweep(ctx context.Context, tenant string, now int64, limit int) (Swept, error) {
+	ctx = event.WithActor(ctx, event.ActorTasks)
 	s := &sweep{Tasks: t, now: now, limit: limit, draining: map[string]bool{}}
 	var failed error
 	from, _ := t.swept.GetIfPresent(tenant)

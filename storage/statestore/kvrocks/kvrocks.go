@@ -192,6 +192,9 @@ type Event struct {
 	TTL    time.Duration // of the stream, from its last entry on
 	AtMS   int64         // Unix time in ms; the id of the entry is not below
 	Body   []byte
+	// Log is the key of a tenant's log of events, and Change the event that it gets, as
+	// lua/include/changes.lua reads it. "" for none.
+	Log, Change string
 }
 
 // CompareAndPublish is CompareAndSet for a record with an index. If it writes, it adds e to its
@@ -248,6 +251,9 @@ func (s *Store) write(ctx context.Context, key string, c change) (bool, error) {
 			return false, api.Errorf(api.CodeInternal, "a record without an index has no events: %q", key)
 		}
 		keys = append(keys, c.event.Stream)
+		if c.event.Log != "" {
+			keys = append(keys, c.event.Log)
+		}
 	}
 	run := s.backend.Script
 	if len(c.expected) > 0 {
@@ -298,6 +304,9 @@ func (c change) args(x Index) []any {
 	args = append(args, removed...)
 	if e := c.event; e != nil {
 		args = append(args, e.Length, statestore.Milliseconds(e.TTL), e.AtMS, e.Body)
+		if e.Log != "" {
+			args = append(args, e.Change)
+		}
 	}
 	return args
 }
