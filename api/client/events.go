@@ -37,7 +37,8 @@ func (s *EventSelection) query(o PageOptions) url.Values {
 	return q
 }
 
-// Events returns one page of the events of the tenant's jobs, oldest first. A page may be shorter
+// Events returns one page of the events of the tenant, oldest first: those of resources that the
+// caller may read. A page may be shorter
 // than its limit. It always has a cursor: later events appear there.
 func (t *Tenant) Events(ctx context.Context, s EventSelection, o PageOptions) (event.Page, error) {
 	var out event.Page

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,11 +35,13 @@ type eventsFlags struct {
 func (a commands) eventsCommand() *cobra.Command {
 	var f eventsFlags
 	cmd := &cobra.Command{
-		Use: "events", Short: "Print what happened to jobs, oldest first",
-		Long: `Print the events of the jobs of the namespace, oldest first: their ends, and all changes of
-jobs whose queue records all events. They are kept for 24 hours. With --follow the events to
-come are printed, until interrupted.`,
+		Use: "events", Short: "Print what happened to jobs, functions, schedules, batches and tasks, oldest first",
+		Long: `Print the events of the namespace, oldest first: the changes of functions, versions, aliases,
+schedules, batches and tasks, the ends of jobs, and all changes of jobs whose queue records all
+events. They are kept for 24 hours. With --follow the events to come are printed, until
+interrupted.`,
 		Example: `  sous events --type job.dead --since 24h
+  sous events --function hello --type 'version.*' --type 'alias.*'
   sous events --all-namespaces --type 'job.c*' --follow
   sous events --queue emails --since 10m --follow -o json`,
 		Args: cobra.NoArgs,
@@ -47,9 +50,9 @@ come are printed, until interrupted.`,
 	f.limit = command.RegisterLimit(cmd)
 	flags := cmd.Flags()
 	flags.StringSliceVar(&f.selection.Types, "type", nil, "only this type, such as job.dead, or job.* for all that begin so; can be repeated")
-	_ = cmd.RegisterFlagCompletionFunc("type", cobra.FixedCompletions(append(slices.Clone(event.Types), "job.*"), cobra.ShellCompDirectiveNoFileComp)) // the flag exists
-	flags.StringVar(&f.selection.Queue, "queue", "", "only events of the jobs of this queue")
-	flags.StringVar(&f.selection.Function, "function", "", "only events of the jobs of this function")
+	_ = cmd.RegisterFlagCompletionFunc("type", cobra.FixedCompletions(append(slices.Clone(event.Types), "alias.*", "batch.*", "function.*", "job.*", "schedule.*", "task.*", "version.*"), cobra.ShellCompDirectiveNoFileComp)) // the flag exists
+	flags.StringVar(&f.selection.Queue, "queue", "", "only events of the jobs of this queue, and of what makes some")
+	flags.StringVar(&f.selection.Function, "function", "", "only events of this function, its versions, aliases and jobs, and of the schedules that call it")
 	flags.DurationVar(&f.since, "since", eventsSince, "only events within this time before now; with --follow none of them unless set")
 	flags.BoolVarP(&f.all, "all-namespaces", "A", false, "events of all namespaces of the tenant")
 	flags.BoolVarP(&f.follow, "follow", "f", false, "print events as they happen, until interrupted or --limit, if set, is reached")
@@ -85,9 +88,9 @@ func (a commands) listEvents(ctx context.Context, t *command.Target, f *eventsFl
 		return err
 	}
 	a.NoteMore(more)
-	return command.PrintList(a.App, items, []string{"TIME", "TYPE", "QUEUE", "JOB", "ATTEMPT", "WORKER", "ERROR"}, func(e event.Event) []string {
+	return command.PrintList(a.App, items, []string{"TIME", "TYPE", "QUEUE", "SUBJECT", "ATTEMPT", "WORKER", "BY", "DETAIL"}, func(e event.Event) []string {
 		return []string{
-			eventTime(&e), e.Type, e.Data.Namespace + "/" + e.Data.Queue, eventJob(&e), strconv.Itoa(e.Data.Attempt), cmp.Or(e.Data.WorkerID, "-"), cmp.Or(eventError(&e), "-"),
+			eventTime(&e), e.Type, cmp.Or(eventQueue(&e), "-"), eventSubject(&e), eventAttempt(&e), cmp.Or(e.Data.WorkerID, "-"), cmp.Or(e.Actor, "-"), cmp.Or(eventDetail(&e), "-"),
 		}
 	})
 }
@@ -117,15 +120,22 @@ func (a commands) followEvents(ctx context.Context, t *command.Target, f *events
 
 // eventLine returns an event as a line.
 func eventLine(e *event.Event) string {
-	text := eventTime(e) + "  " + e.Type + "  " + e.Data.Namespace + "/" + e.Data.Queue + "  " + eventJob(e)
+	text := eventTime(e) + "  " + e.Type
+	if queue := eventQueue(e); queue != "" {
+		text += "  " + queue
+	}
+	text += "  " + eventSubject(e)
 	if e.Data.Attempt > 0 {
 		text += "  attempt " + strconv.Itoa(e.Data.Attempt)
 	}
 	if e.Data.WorkerID != "" {
 		text += "  worker " + e.Data.WorkerID
 	}
-	if reason := eventError(e); reason != "" {
-		text += "  " + reason
+	if e.Actor != "" {
+		text += "  by " + e.Actor
+	}
+	if detail := eventDetail(e); detail != "" {
+		text += "  " + detail
 	}
 	return command.Printable(text)
 }
@@ -139,11 +149,38 @@ func eventTime(e *event.Event) string {
 	return command.TimeText(at.UnixMilli())
 }
 
-// eventJob returns the id of the job of an event.
-func eventJob(e *event.Event) string { return strings.TrimPrefix(e.Subject, "jobs/") }
+// eventSubject returns the id of the job of an event, or the subject of another one.
+func eventSubject(e *event.Event) string { return strings.TrimPrefix(e.Subject, event.KindJobs+"/") }
 
-// eventError returns the reason and the error of an event, "" for neither.
-func eventError(e *event.Event) string {
+// eventQueue returns the namespace and the queue of an event, "" if it has none.
+func eventQueue(e *event.Event) string {
+	if e.Data.Queue == "" {
+		return ""
+	}
+	return e.Data.Namespace + "/" + e.Data.Queue
+}
+
+// eventAttempt returns the attempt of an event of a job, "-" for another one.
+func eventAttempt(e *event.Event) string {
+	if e.Kind() != event.KindJobs {
+		return "-"
+	}
+	return strconv.Itoa(e.Data.Attempt)
+}
+
+// eventDetail returns what an event says besides its subject, "" for nothing: of an alias its
+// versions, of a schedule its job, of a batch its counts, and else the reason and the error.
+func eventDetail(e *event.Event) string {
+	switch {
+	case e.Data.Alias != "" && e.Data.Previous > 0:
+		return fmt.Sprintf("version %d, before %d", e.Data.Version, e.Data.Previous)
+	case e.Data.Alias != "":
+		return fmt.Sprintf("version %d", e.Data.Version)
+	case e.Data.Batch != nil:
+		return fmt.Sprintf("%d jobs: %d succeeded, %d failed", e.Data.Batch.Total, e.Data.Batch.Succeeded, e.Data.Batch.Failed)
+	case e.Type == event.ScheduleFired:
+		return "job " + e.Data.JobID
+	}
 	if e.Data.Reason != "" && e.Data.Error != "" {
 		return e.Data.Reason + ": " + e.Data.Error
 	}
