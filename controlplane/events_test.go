@@ -344,19 +344,18 @@ func TestEventsOfAllKindsAreFiltered(t *testing.T) {
 		{kind: "schedule.fired", of: "schedules/payments", ids: "nightly", details: detail("hello", `,"queue":"fn.hello"`)},
 		{kind: "batch.ended", of: "batches", ids: "b", details: `{"namespace":"payments"}`},
 		{kind: "task.created", of: "tasks/reindex", ids: "42", details: `{"namespace":"payments","queue":"emails"}`},
-		{kind: "activation.ended", of: "activations", ids: "act", details: detail("hello", "")},
 		{kind: "later.kind", of: "laters", ids: "one", details: `{"namespace":"payments"}`},
 		{kind: jobevent.FunctionDeleted, of: "functions/others", ids: "hello", details: `{"namespace":"others","function":"hello"}`},
 	} {
 		k.appendEvents(t, e)
 	}
 	for _, tt := range []struct{ role, query, want string }{
-		{api.RoleViewer, "", "job functions/payments/hello/versions/7 functions/payments/other/aliases/prod functions/payments/hello schedules/payments/nightly batches/b tasks/reindex/42 activations/act"},
+		{api.RoleViewer, "", "job functions/payments/hello/versions/7 functions/payments/other/aliases/prod functions/payments/hello schedules/payments/nightly batches/b tasks/reindex/42"},
 		{api.RoleViewer, "?types=version.*,alias.set", "functions/payments/hello/versions/7 functions/payments/other/aliases/prod"},
-		{api.RoleViewer, "?function=hello", "job functions/payments/hello/versions/7 functions/payments/hello schedules/payments/nightly activations/act"},
+		{api.RoleViewer, "?function=hello", "job functions/payments/hello/versions/7 functions/payments/hello schedules/payments/nightly"},
 		{api.RoleViewer, "?queue=fn.hello", "job schedules/payments/nightly"},
 		{api.RoleViewer, "?queue=emails", "tasks/reindex/42"},
-		{api.RoleInvoker, "", "job activations/act"},
+		{api.RoleInvoker, "", "job"},
 		{api.RoleWorker, "", "job tasks/reindex/42"},
 	} {
 		key, _ := k.key(t, tt.role, inNamespace("payments"))

@@ -116,7 +116,7 @@ type Data struct {
 	Function  string       `json:"function,omitempty" doc:"the function, also of its jobs and schedules"`
 	Attempt   int          `json:"attempt,omitempty" doc:"the number of the present or last attempt"`
 	WorkerID  string       `json:"worker_id,omitempty" doc:"the last worker"`
-	Error     string       `json:"error,omitempty" doc:"of the attempt, the task or the activation, at most 256 bytes of it"`
+	Error     string       `json:"error,omitempty" doc:"of the attempt or the task, at most 256 bytes of it"`
 	Reason    string       `json:"reason,omitempty" doc:"why a job is dead or held"`
 	Version   int64        `json:"version,omitempty" doc:"of the function; of an alias, the one that it has now"`
 	Previous  int64        `json:"previous_version,omitempty" doc:"the version that the alias had before"`

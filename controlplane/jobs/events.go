@@ -63,7 +63,7 @@ type eventsQuery struct {
 // kindActions are the actions by which callers may read the resources of each kind.
 var kindActions = map[string]access.Action{
 	event.KindJobs: access.JobRead, event.KindFunctions: access.FunctionRead, event.KindSchedules: access.ScheduleRead,
-	event.KindBatches: access.BatchRead, event.KindTasks: access.TaskRead, event.KindActivations: access.ActivationRead,
+	event.KindBatches: access.BatchRead, event.KindTasks: access.TaskRead,
 }
 
 // readableKinds returns the kinds of resources that c may read.
@@ -90,7 +90,7 @@ func (a *API) eventEndpoints() []rest.Endpoint {
 			rest.QueryParameter("types", "only these types, separated by commas: job.dead, or job.* for all that begin so; default: all", text),
 			rest.QueryParameter("namespace", "default: all that the caller may enter", name),
 			rest.QueryParameter("queue", "only events of queues with this name: of their jobs, and of the schedules and tasks that make some", queueName("").Schema(nil)),
-			rest.QueryParameter("function", "only events of functions with this name: of themselves, their versions, aliases, activations and jobs, and the schedules that call them", name),
+			rest.QueryParameter("function", "only events of functions with this name: of themselves, their versions, aliases and jobs, and the schedules that call them", name),
 			rest.QueryParameter("since", "only events that were recorded at or after this time, in RFC 3339 or as Unix milliseconds", text),
 			rest.QueryParameter("cursor", "next_cursor of a page of events with the same filters; since does not count then", text),
 			limit,
