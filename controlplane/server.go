@@ -9,6 +9,7 @@
 //	documents  the document storage, in its own dialect of errors
 //	tenancy    tenants, namespaces, API keys, secrets, the audit
 //	domains    custom domains
+//	webhooks   webhooks and their deliveries
 //	web        the HTTP endpoints of functions, past the router
 //	docsite    the documentation
 //
@@ -48,6 +49,7 @@ import (
 	"github.com/codesous/sous/controlplane/tenancy"
 	"github.com/codesous/sous/controlplane/triggers"
 	"github.com/codesous/sous/controlplane/web"
+	webhooksapi "github.com/codesous/sous/controlplane/webhooks"
 	"github.com/codesous/sous/docs"
 	"github.com/codesous/sous/queue"
 	"github.com/codesous/sous/queue/tasks"
@@ -253,6 +255,7 @@ func (s *Server) endpoints(ctx context.Context, engine Engine, broker *queue.Bro
 		tenancy.New(s.store, cfg.Quotas, cfg.Secrets, s.auth, cfg.Clock),
 		triggers.New(s.store, schedules, engine, cfg.Clock),
 		domainsapi.New(s.store, cfg.DomainResolver, cfg.reserved(), cfg.Clock),
+		webhooksapi.New(s.store, cfg.Secrets),
 		docsite.New(docs.Pages),
 	} {
 		all = append(all, resource.Endpoints()...)

@@ -23,6 +23,8 @@ const (
 	ChangeKey = "key"
 	// ChangeDomain: the custom domain was added, changed, verified or removed.
 	ChangeDomain = "domain"
+	// ChangeWebhook: a webhook of the tenant was created, changed or deleted, or has deliveries.
+	ChangeWebhook = "webhook"
 	// ChangeLimits: the limits of the tenant were set.
 	ChangeLimits = "limits"
 	// ChangeResubscribed is never published. Subscribe passes it on when the connection was

@@ -50,6 +50,9 @@ func (Keys) TriggerNamespaces() string { return "cs:trigger:namespaces" }
 // since it decides between them.
 func (Keys) DomainOwners() string { return "cs:domain:owners" }
 
+// WebhookTenants is the set of the tenants that have ever had a webhook.
+func (Keys) WebhookTenants() string { return "cs:webhook:tenants" }
+
 // DocumentChangesChannel carries the namespaces of documents, each as t/install/ns, that
 // were written to.
 func (Keys) DocumentChangesChannel() string { return "cs:doc:changes" }
@@ -277,6 +280,33 @@ func (k Keys) Domain(t, domain string) string { return "cs:domain:" + k.tenant(t
 
 // DomainIndex is the set of the custom domains that a tenant claims.
 func (k Keys) DomainIndex(t string) string { return "cs:domain:" + k.tenant(t) + ":index" }
+
+// Webhooks is the hash of a tenant's webhooks, by name.
+func (k Keys) Webhooks(t string) string { return "cs:webhook:" + k.tenant(t) + ":records" }
+
+// WebhookLease names the replica that delivers a tenant's webhooks.
+func (k Keys) WebhookLease(t string) string { return "cs:webhook:" + k.tenant(t) + ":lease" }
+
+// Webhook begins the keys of the webhook with that id, which has hyphens: no id is called records
+// or lease.
+func (k Keys) Webhook(t, id string) WebhookKeys {
+	return WebhookKeys("cs:webhook:" + k.tenant(t) + ":" + id)
+}
+
+// WebhookKeys is the prefix of the keys of a webhook's deliveries.
+type WebhookKeys string
+
+// State is the hash of the webhook's position in the log of events, and of its last attempt.
+func (w WebhookKeys) State() string { return string(w) + ":state" }
+
+// Pending is the hash of the deliveries that have not ended, by their members of Due.
+func (w WebhookKeys) Pending() string { return string(w) + ":pending" }
+
+// Due is the set of the deliveries that have not ended, by the time of their next attempt.
+func (w WebhookKeys) Due() string { return string(w) + ":due" }
+
+// Log is the stream of the attempts.
+func (w WebhookKeys) Log() string { return string(w) + ":log" }
 
 // BindingKeys is the prefix of a worker binding's keys.
 type BindingKeys string

@@ -15,6 +15,7 @@ const (
 	KindSchedules = "schedules"
 	KindBatches   = "batches"
 	KindTasks     = "tasks"
+	KindWebhooks  = "webhooks"
 )
 
 // Kind returns the kind of the resource of an event, such as KindFunctions for the subject

@@ -39,6 +39,7 @@ import (
 //	task.claimed                         a worker has it
 //	task.republished                     its worker was silent: it waits for another one
 //	task.completed, task.failed, task.cancelled
+//	webhook.disabled                     the platform disabled it: it failed for days, or its receiver is gone
 const (
 	JobEnqueued  = "job.enqueued"
 	JobStarted   = "job.started"
@@ -75,6 +76,9 @@ const (
 	TaskCompleted   = "task.completed"
 	TaskFailed      = "task.failed"
 	TaskCancelled   = "task.cancelled"
+
+	WebhookDisabled = "webhook.disabled"
+	WebhookTest     = "webhook.test" // of a test delivery; it is in no log
 )
 
 // Types are all types of events, sorted.
@@ -86,6 +90,7 @@ var Types = []string{
 	ScheduleCreated, ScheduleDeleted, ScheduleFired, SchedulePaused, ScheduleResumed, ScheduleUpdated,
 	TaskCancelled, TaskClaimed, TaskCompleted, TaskCreated, TaskFailed, TaskRepublished,
 	VersionPublished,
+	WebhookDisabled,
 }
 
 // The values of the setting events of a queue: which events of its jobs are recorded.

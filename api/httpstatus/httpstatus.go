@@ -111,6 +111,12 @@ var statuses = map[api.Code]int{
 	api.CodeDomainUnverified: http.StatusConflict,
 	api.CodeDomainLookup:     http.StatusServiceUnavailable,
 
+	api.CodeWebhookNotFound:  http.StatusNotFound,
+	api.CodeWebhookExists:    http.StatusConflict,
+	api.CodeWebhookLimit:     http.StatusConflict,
+	api.CodeWebhookDisabled:  http.StatusConflict,
+	api.CodeDeliveryNotFound: http.StatusNotFound,
+
 	api.CodeKVNotFound:       http.StatusNotFound,
 	api.CodeSecretNotFound:   http.StatusNotFound,
 	api.CodeSecretLimit:      http.StatusConflict,

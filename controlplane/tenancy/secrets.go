@@ -14,6 +14,7 @@ import (
 	"github.com/codesous/sous/controlplane/access"
 	"github.com/codesous/sous/controlplane/rest"
 	"github.com/codesous/sous/storage/secrets"
+	"github.com/codesous/sous/storage/webhooks"
 )
 
 const (
@@ -239,8 +240,8 @@ func (a *API) deleteSecret(ctx context.Context, in *deleteSecretInput) (*struct{
 	return nil, a.secrets.Delete(ctx, place, name, version)
 }
 
-// rewrapSecrets re-encrypts a bounded number of a tenant's secrets with the server's
-// first key; next_cursor is the position of the next call, null at the end. It is the
+// rewrapSecrets re-encrypts a bounded number of a tenant's secrets, and in the first call those of
+// its webhooks, with the server's first key; next_cursor is the position of the next call, null at the end. It is the
 // second step of a rotation:
 //
 //	sous secret keygen --rotate   a new first key in the file; the old ones still open
@@ -257,6 +258,11 @@ func (a *API) rewrapSecrets(ctx context.Context, in *rewrapInput) (*rewrapOutput
 	report, next, err := a.secrets.Rewrap(ctx, string(in.Tenant), after)
 	if err != nil {
 		return nil, err
+	}
+	if after == "" {
+		if err := webhooks.New(a.store, a.secrets).Rewrap(ctx, string(in.Tenant), &report); err != nil {
+			return nil, err
+		}
 	}
 	report.NextCursor = list.Seal(next)
 	return &rewrapOutput{Body: report}, nil

@@ -101,6 +101,16 @@ func (l *Log) Append(ctx context.Context, pipe redis.Pipeliner, tenant string, c
 	pipe.PExpire(ctx, key, RetentionMS*time.Millisecond+time.Minute)
 }
 
+// Record appends a change that no script makes and no pipeline, before it is made. Errors:
+// CodeStoreUnavailable, after which the event may be in the log.
+func (l *Log) Record(ctx context.Context, tenant string, c event.Change) error {
+	pipe := l.s.Client().Pipeline()
+	l.Append(ctx, pipe, tenant, c)
+	l.Trim(ctx, pipe, tenant)
+	_, err := pipe.Exec(ctx)
+	return storage.Failure(ctx, "append an event", err)
+}
+
 // trimDue reports whether the last removal of tenant's old events was trimInterval ago, and notes
 // one at now if so.
 func (l *Log) trimDue(tenant string, now time.Time) bool {

@@ -18,6 +18,7 @@
 //	jobs        sous job, queue, batch, task, worker
 //	schedules   sous schedule
 //	usage       sous usage, limits, kv
+//	webhooks    sous webhook
 //
 // Package command stands below all of them: it holds what commands share, such as output,
 // targets, profiles and exit codes. Imports point from cli to the commands to command. Only
@@ -45,6 +46,7 @@ import (
 	"github.com/codesous/sous/cmd/sous/internal/cli/jobs"
 	"github.com/codesous/sous/cmd/sous/internal/cli/schedules"
 	"github.com/codesous/sous/cmd/sous/internal/cli/usage"
+	"github.com/codesous/sous/cmd/sous/internal/cli/webhooks"
 )
 
 // Run executes the command line args (without the program's name) and returns the
@@ -103,7 +105,7 @@ or cannot be reached, 3 the function failed.`,
 	own := commands{a}
 	root.AddCommand(own.devCommand(), own.serveCommand(), own.profileCommand(), own.doctorCommand(), own.healthCommand(), own.versionCommand(), own.namespaceCommand(), own.whoamiCommand(), own.openCommand(), own.topCommand())
 	for _, commands := range [][]*cobra.Command{
-		functions.Commands(a), activations.Commands(a), jobs.Commands(a), documents.Commands(a), domains.Commands(a), schedules.Commands(a), cadence.Commands(a), access.Commands(a), usage.Commands(a),
+		functions.Commands(a), activations.Commands(a), jobs.Commands(a), documents.Commands(a), domains.Commands(a), schedules.Commands(a), cadence.Commands(a), access.Commands(a), usage.Commands(a), webhooks.Commands(a),
 	} {
 		root.AddCommand(commands...)
 	}

@@ -150,7 +150,10 @@ func (p *platform) openParts(ctx, life, working context.Context, s settings) err
 		return err
 	}
 	if s.has(roleScheduler) {
-		return p.maintain(life, store, broker)
+		if err := p.maintain(life, store, broker); err != nil {
+			return err
+		}
+		return p.deliverWebhooks(life, s, store)
 	}
 	return nil
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/access"
 	"github.com/codesous/sous/storage/secrets"
+	"github.com/codesous/sous/storage/webhooks"
 )
 
 // secretKeygenCommand returns sous secret keygen. It prints the fingerprint of the new key,
@@ -173,6 +174,9 @@ func (a commands) rewrapTenant(ctx context.Context, s *storage.Store, kept *secr
 		}
 		add(sum, report)
 		after = next
+	}
+	if err := webhooks.New(s, kept).Rewrap(ctx, tenant, sum); err != nil {
+		return err
 	}
 	if sum.Rewrapped == before {
 		return nil

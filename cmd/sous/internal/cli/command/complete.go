@@ -13,6 +13,7 @@ import (
 	"github.com/codesous/sous/api/client"
 	"github.com/codesous/sous/api/domain"
 	"github.com/codesous/sous/api/trigger"
+	"github.com/codesous/sous/api/webhook"
 )
 
 const (
@@ -35,6 +36,7 @@ var completions = map[[2]string]func(context.Context, *Target) ([]string, error)
 	{"secret", "NAME"}:     secretNames,
 	{"worker", "NAME"}:     bindingNames,
 	{"domain", "DOMAIN"}:   domainNames,
+	{"webhook", "NAME"}:    webhookNames,
 	{"keys", "ID"}:         keyIDs,
 	{"batch", "ID"}:        batchIDs,
 	{"activation", "ID"}:   activationIDs,
@@ -127,6 +129,10 @@ func (a *App) complete(cmd *cobra.Command, names func(context.Context, *Target) 
 
 func secretNames(ctx context.Context, t *Target) ([]string, error) {
 	return namesOf(ctx, t.Namespace.Secrets, func(s api.Secret) string { return s.Name })
+}
+
+func webhookNames(ctx context.Context, t *Target) ([]string, error) {
+	return namesOf(ctx, t.Tenant.Webhooks, func(w webhook.Webhook) string { return w.Name })
 }
 
 func domainNames(ctx context.Context, t *Target) ([]string, error) {
