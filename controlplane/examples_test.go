@@ -16,11 +16,15 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/codesous/sous/api"
 	jobevent "github.com/codesous/sous/api/event"
+	"github.com/codesous/sous/api/webhook"
 	"github.com/codesous/sous/controlplane"
+	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/kvstore"
+	"github.com/codesous/sous/storage/webhooks"
 )
 
 var update = flag.Bool("update", false, "write the examples of the OpenAPI document")
@@ -78,6 +82,9 @@ func (h *harness) line(t *testing.T, text string, values map[string]string) (a a
 		path = map[byte]string{
 			'T': tenant, 'N': tenant + "/namespaces/payments", 'F': h.fn(""), 'S': tenant + "/installs/crm/storage",
 		}[path[0]] + path[1:]
+	}
+	if strings.HasSuffix(path, "/webhooks/alerts/deliveries") {
+		h.recordAttempt(t)
 	}
 	a = h.call(t, method, path, body, "Content-Type", "application/json", "Authorization", "Bearer "+runnerToken)
 	if a.status >= 300 {
@@ -138,6 +145,7 @@ func (h *harness) asJSON(t *testing.T, body []byte, contentType string) json.Raw
 	t.Helper()
 	body = bytes.ReplaceAll(bytes.TrimSpace(body), []byte(h.tenant), []byte(exampleTenant))
 	body = keyText.ReplaceAll(body, []byte("sous_01M7ZBPKNXHSGMWVY24PRT2QCX_…"))
+	body = webhookSecret.ReplaceAll(body, []byte("whsec_…"))
 	switch {
 	case len(body) == 0 || contentType == "application/x-tar":
 		return nil
@@ -153,6 +161,32 @@ func (h *harness) asJSON(t *testing.T, body []byte, contentType string) json.Raw
 
 // keyText is an API key: examples must not contain one.
 var keyText = regexp.MustCompile(`sous_[0-9A-Z]{26}_[0-9A-Za-z_-]{43}`)
+
+// webhookSecret is the secret of a webhook: examples must not contain one.
+var webhookSecret = regexp.MustCompile(`whsec_[0-9A-Za-z+/=]+`)
+
+// recordAttempt adds an attempt to the delivery log of the only webhook: no dispatcher runs here.
+func (h *harness) recordAttempt(t *testing.T) {
+	t.Helper()
+	records, err := webhooks.New(h.store, nil).All(t.Context(), h.tenant)
+	if err != nil || len(records) != 1 {
+		t.Fatalf("All: got %+v and error %v, want one webhook", records, err)
+	}
+	raw, err := storage.Encode(webhook.Delivery{
+		Event: jobevent.Event{
+			SpecVersion: "1.0", ID: "1760000001000-0.0", Source: "/v1/tenants/" + h.tenant, Type: jobevent.JobDead,
+			Subject: "jobs/" + activationID, Time: "2025-10-09T08:53:21.000Z", Data: jobevent.Data{Namespace: "payments", Queue: "mail", Attempt: 5},
+		},
+		Attempt: 1, Result: webhook.Delivered, Status: http.StatusNoContent, DurationMS: 42, AtMS: 1_760_000_001_200,
+	})
+	if err != nil {
+		t.Fatalf("Encode: %v", err)
+	}
+	log := h.store.Keys().Webhook(h.tenant, records[0].ID).Log()
+	if err := h.store.Client().XAdd(t.Context(), &redis.XAddArgs{Stream: log, ID: "1760000001200-0", Values: []string{"attempt", raw}}).Err(); err != nil {
+		t.Fatalf("XAdd: %v", err)
+	}
+}
 
 // The story is told to a server. Its answers must have the fields of the document's examples,
 // and every operation must have an example.
