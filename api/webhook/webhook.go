@@ -3,9 +3,11 @@
 package webhook
 
 import (
+	"errors"
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/event"
@@ -132,7 +134,11 @@ func (c *Config) Validate() error {
 		}
 	}
 	filter := c.Filter()
-	return filter.Validate()
+	var unknown *api.Error
+	if errors.As(filter.Validate(), &unknown) { // it names the field of a filter
+		return api.InvalidField("events", strings.TrimPrefix(unknown.Message, "types "))
+	}
+	return nil
 }
 
 // Same reports whether two configurations are equal.
