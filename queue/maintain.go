@@ -56,7 +56,7 @@ func (b *Broker) tend(ctx context.Context, q jobstore.Queue, now int64) (Counts,
 // that are not in one of the given states of this queue, and counts them in c as repaired. It
 // remembers that the set has nothing left below upTo, if this page was the last: the caller
 // must handle all jobs that it returns. Those that remain are found when the set is read
-// from its start again, see storage.Floors.
+// from its start again, see floors.Floors.
 func (b *Broker) dueJobs(ctx context.Context, q jobstore.Queue, key string, upTo, now int64, c *Counts, states ...api.JobState) ([]*jobstore.Record, error) {
 	ids, err := b.rdb.ZRangeByScore(ctx, key, &redis.ZRangeBy{
 		Min: strconv.FormatInt(b.jobs.Floors.From(key, now), 10), Max: strconv.FormatInt(upTo, 10), Count: workPage,

@@ -11,6 +11,7 @@ import (
 	"github.com/codesous/sous/queue/internal/claim"
 	"github.com/codesous/sous/queue/internal/jobstore"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/floors"
 )
 
 // FunctionQueue identifies a queue whose jobs invoke functions: an fn queue, which only the
@@ -44,8 +45,8 @@ const (
 	// readyPage is the maximum number of queues of a shard that one read returns.
 	readyPage = 1000
 	// readyFreshMS is the age at which the score of a member is set to the present. Older
-	// scores could fall below the floor from which the set is read, see storage.Floors.
-	readyFreshMS = storage.FloorMarginMS / 2
+	// scores could fall below the floor from which the set is read, see floors.Floors.
+	readyFreshMS = floors.MarginMS / 2
 )
 
 // Ready returns the fn queues that may have work at now, and the moment at which the next one

@@ -16,6 +16,7 @@ import (
 	"github.com/codesous/sous/queue"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/duework"
+	"github.com/codesous/sous/storage/floors"
 	"github.com/codesous/sous/tracing"
 )
 
@@ -47,7 +48,7 @@ type Ticker struct {
 	store     *storage.Store
 	schedules *storage.Schedules
 	broker    *queue.Broker
-	floors    storage.Floors
+	floors    floors.Floors
 	metrics   *tickerMetrics
 	tracer    trace.Tracer // nil for none
 	logger    *zap.Logger

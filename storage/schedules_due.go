@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/codesous/sous/storage/floors"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -15,17 +16,17 @@ type DueSchedule struct {
 	AtMS int64
 }
 
-// Due reads the heads of tenants' due sets, from floors on, in one round trip: up to limit
+// Due reads the heads of tenants' due sets, from the known floors on, in one round trip: up to limit
 // schedules of each tenant, whether they are due at now or later, soonest first. The result
-// has a list for each of tenants. floors belong to the caller, which passes the same ones
+// has a list for each of tenants. known belongs to the caller, which passes the same ones
 // each time; Due advances them. Errors: CodeStoreUnavailable.
-func (r *Schedules) Due(ctx context.Context, floors *Floors, tenants []string, now int64, limit int) ([][]DueSchedule, error) {
+func (r *Schedules) Due(ctx context.Context, known *floors.Floors, tenants []string, now int64, limit int) ([][]DueSchedule, error) {
 	pipe := r.s.rdb.Pipeline()
 	heads := make([]*redis.ZSliceCmd, len(tenants))
 	for i, tenant := range tenants {
 		key := r.s.keys.scheduleDue(tenant)
 		heads[i] = pipe.ZRangeByScoreWithScores(ctx, key, &redis.ZRangeBy{
-			Min: strconv.FormatInt(floors.From(key, now), 10), Max: "+inf", Count: int64(limit),
+			Min: strconv.FormatInt(known.From(key, now), 10), Max: "+inf", Count: int64(limit),
 		})
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
@@ -42,7 +43,7 @@ func (r *Schedules) Due(ctx context.Context, floors *Floors, tenants []string, n
 				consumed = min(now, int64(z.Score)) // a schedule that is due must be found again
 			}
 		}
-		floors.Consumed(r.s.keys.scheduleDue(tenant), consumed, now)
+		known.Consumed(r.s.keys.scheduleDue(tenant), consumed, now)
 	}
 	return out, nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/codesous/sous/queue/repair"
 	"github.com/codesous/sous/scheduler"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/floors"
 )
 
 // The kinds of repairs of schedules, as metrics name them.
@@ -52,7 +53,7 @@ type scheduleVisitor struct {
 	ticker    *scheduler.Ticker
 	schedules *storage.Schedules
 	broker    *queue.Broker
-	floors    storage.Floors
+	floors    floors.Floors
 	suspects  repair.Suspects[scheduleSuspect]
 	suspected bool // something looked wrong in this chunk
 

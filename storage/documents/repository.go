@@ -9,6 +9,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/floors"
 )
 
 // The scripts of documents, by the names of their files in package lua.
@@ -33,7 +34,7 @@ const (
 // sweeper.
 type Repository struct {
 	s      *storage.Store
-	floors storage.Floors // of the sets of expiring documents
+	floors floors.Floors // of the sets of expiring documents
 	feeds  feeds
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/floors"
 )
 
 const (
@@ -24,7 +25,7 @@ const (
 // concurrent use.
 type Reader struct {
 	store  *storage.Store
-	floors storage.Floors
+	floors floors.Floors
 }
 
 // NewReader returns a Reader of the due sets in store.

@@ -227,7 +227,7 @@ func (s *Store) Requeue(ctx context.Context, r *Record, from, to Queue) (bool, e
 	}
 	// Incrementing the epoch changes the run, so that concurrent decisions on the job in
 	// its old queue fail, and invalidates cached summaries. An overdue job is moved as
-	// pending, because due sets are read only from a floor on, see storage.Floors.
+	// pending, because due sets are read only from a floor on, see floors.Floors.
 	there, now := r.Run, s.store.NowMS()
 	if (there.State == api.JobScheduled || there.State == api.JobRetrying) && there.At <= now {
 		there = there.To(api.JobPending, now)

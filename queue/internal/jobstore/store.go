@@ -9,6 +9,7 @@ import (
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/events"
+	"github.com/codesous/sous/storage/floors"
 )
 
 // Store reads and writes the jobs of all tenants. It is safe for concurrent use.
@@ -19,7 +20,7 @@ type Store struct {
 	retention storage.Retention
 	// Floors are the scores from which the sets with a time as score are read. They belong
 	// to this process: a new one reads each set once from its start.
-	Floors    storage.Floors
+	Floors    floors.Floors
 	summaries *otter.Cache[Key, *Summary]
 	notify    Notify
 	events    *events.Log

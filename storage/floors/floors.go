@@ -1,4 +1,5 @@
-package storage
+// Package floors remembers how far sets were consumed, so that reads do not begin at their starts.
+package floors
 
 import "sync"
 
@@ -23,9 +24,9 @@ type Floors struct {
 type floor struct{ at, restart int64 }
 
 const (
-	// FloorMarginMS is how late an entry may be added, in milliseconds, without waiting for a
+	// MarginMS is how late an entry may be added, in milliseconds, without waiting for a
 	// restart of the floor.
-	FloorMarginMS  = 60_000
+	MarginMS  = 60_000
 	floorRestartMS = 10 * 60_000
 	// floorEntries is the number of sets whose floors are kept. One more, and all floors are
 	// dropped, which costs a slow read of each set.
@@ -41,12 +42,12 @@ func (f *Floors) From(key string, now int64) int64 {
 	if known == nil || !known.holds(now) {
 		return 0
 	}
-	return max(0, known.at-FloorMarginMS)
+	return max(0, known.at-MarginMS)
 }
 
 // holds reports whether the floor is valid at now. A floor that lies ahead of now was set
 // by a wrong clock.
-func (k *floor) holds(now int64) bool { return now < k.restart && k.at <= now+FloorMarginMS }
+func (k *floor) holds(now int64) bool { return now < k.restart && k.at <= now+MarginMS }
 
 // Consumed records that key holds no entry below at, except for late ones. at is the
 // score of the first entry that is left, or now if no entry up to now is left. A lower at
