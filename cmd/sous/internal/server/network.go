@@ -40,7 +40,7 @@ func registerNetwork(flags *pflag.FlagSet) {
 	flags.Int("max-connections", 0, "largest number of open connections (0: derived from the limit of open files, less those of the store and of sandboxes)")
 	flags.Int("client-read-rate", admission.DefaultReads, "requests of the API that read, and fetches of jobs, that one API key (without keys: one address) may send to this replica each second (0: no limit)")
 	flags.Int("client-write-rate", admission.DefaultWrites, "requests of the API that write, other than invocations, that one API key (without keys: one address) may send to this replica each second (0: no limit)")
-	flags.Int("queue-fetches", queue.DefaultFetches, "fetches that may take jobs of one queue on this replica at the same time")
+	flags.Int("queue-fetches", queue.DefaultFetches, "fetches that may take jobs of one queue on this replica at the same time (0: the default)")
 	flags.StringSlice("trusted-proxies", nil, "address ranges (CIDR, comma-separated) of the proxies whose X-Forwarded-For names the client; by default none")
 	flags.Int64("memory-limit", 0, "MiB that the server itself should use, without sandboxes (0: derived from the memory of this machine or container and the sandbox budget; GOMEMLIMIT overrides it)")
 	flags.Int64("body-budget", 0, "MiB of request bodies and answers in memory (0: a quarter of memory-limit)")
@@ -61,8 +61,8 @@ func (n *networkSettings) validate() error {
 	if n.ReadRate < 0 || n.WriteRate < 0 {
 		return errors.New("client-read-rate and client-write-rate: want a number of requests a second, or 0 for no limit")
 	}
-	if n.QueueFetches < 1 {
-		return errors.New("queue-fetches: want at least 1")
+	if n.QueueFetches < 0 {
+		return errors.New("queue-fetches: want a number of fetches, or 0 for the default")
 	}
 	if n.DrainDelay < 0 {
 		return errors.New("drain-delay: cannot be negative")
