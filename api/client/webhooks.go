@@ -37,17 +37,17 @@ func (w *Webhook) path(rest ...string) string {
 
 // Create creates the webhook. Its secret is in the result, and in no later one. CodeWebhookExists,
 // CodeWebhookLimit, CodeInvalid, CodeValidationName, CodeSecretKeyMissing.
-func (w *Webhook) Create(ctx context.Context, s webhook.WebhookSettings) (webhook.Webhook, error) {
+func (w *Webhook) Create(ctx context.Context, s webhook.HookSettings) (webhook.Webhook, error) {
 	body := struct {
 		Name string `json:"name"`
-		webhook.WebhookSettings
+		webhook.HookSettings
 	}{w.name, s}
 	return w.call(ctx, http.MethodPost, w.tenant.path("webhooks"), 0, body)
 }
 
 // Put creates the webhook, or replaces its configuration. If ifMatch is not 0, the webhook must have
 // that revision. Errors: those of Create but CodeWebhookExists, CodePreconditionFailed.
-func (w *Webhook) Put(ctx context.Context, s webhook.WebhookSettings, ifMatch int64) (webhook.Webhook, error) {
+func (w *Webhook) Put(ctx context.Context, s webhook.HookSettings, ifMatch int64) (webhook.Webhook, error) {
 	return w.call(ctx, http.MethodPut, w.path(), ifMatch, s)
 }
 
@@ -58,7 +58,7 @@ func (w *Webhook) Get(ctx context.Context) (webhook.Webhook, error) {
 
 // Update changes the webhook. If ifMatch is not 0, the webhook must have that revision.
 // CodeWebhookNotFound, CodePreconditionFailed, CodeInvalid, CodeValidationName.
-func (w *Webhook) Update(ctx context.Context, c webhook.WebhookChange, ifMatch int64) (webhook.Webhook, error) {
+func (w *Webhook) Update(ctx context.Context, c webhook.HookChange, ifMatch int64) (webhook.Webhook, error) {
 	return w.call(ctx, http.MethodPatch, w.path(), ifMatch, c)
 }
 

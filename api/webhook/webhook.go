@@ -47,8 +47,8 @@ type Config struct {
 	RetryLimit int `json:"retry_limit" doc:"how often a delivery that failed is repeated"`
 }
 
-// WebhookSettings is the request that creates or replaces a webhook. Absent fields take their defaults.
-type WebhookSettings struct {
+// HookSettings is the request that creates or replaces a webhook. Absent fields take their defaults.
+type HookSettings struct {
 	URL        string   `json:"url" doc:"where events are sent to by POST: https or http, without credentials and fragment"`
 	Events     []string `json:"events" doc:"types of events such as job.dead, and prefixes such as job.*"`
 	Namespace  string   `json:"namespace,omitempty" doc:"only events of this namespace"`
@@ -60,7 +60,7 @@ type WebhookSettings struct {
 }
 
 // Config returns the configuration of the new webhook, with its defaults.
-func (n *WebhookSettings) Config() Config {
+func (n *HookSettings) Config() Config {
 	c := Config{
 		URL: n.URL, Events: n.Events, Namespace: n.Namespace, Queue: n.Queue, Function: n.Function,
 		Enabled: n.Enabled == nil || *n.Enabled, Ordered: n.Ordered, RetryLimit: DefaultRetryLimit,
@@ -71,8 +71,8 @@ func (n *WebhookSettings) Config() Config {
 	return c
 }
 
-// WebhookChange is a partial update of a webhook: a nil field is left unchanged.
-type WebhookChange struct {
+// HookChange is a partial update of a webhook: a nil field is left unchanged.
+type HookChange struct {
 	URL        *string   `json:"url,omitempty"`
 	Events     *[]string `json:"events,omitempty" doc:"all types and prefixes: those that are left out are removed"`
 	Namespace  *string   `json:"namespace,omitempty" doc:"\"\" removes the filter"`
@@ -84,7 +84,7 @@ type WebhookChange struct {
 }
 
 // Apply applies the change to c.
-func (ch *WebhookChange) Apply(c *Config) {
+func (ch *HookChange) Apply(c *Config) {
 	set(&c.URL, ch.URL)
 	set(&c.Events, ch.Events)
 	set(&c.Namespace, ch.Namespace)

@@ -1,6 +1,7 @@
 package admission_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -30,8 +31,8 @@ func TestRates(t *testing.T) {
 	}
 	for range 3 { // a refused request takes no place
 		_, err := r.Take(client, true, at)
-		coded, _ := err.(*api.Error)
-		if api.ErrorCode(err) != api.CodeCapacityLimit || coded.RetryAfter != 300*time.Millisecond || !strings.Contains(coded.Message, "API key") {
+		var coded *api.Error
+		if !errors.As(err, &coded) || coded.Code != api.CodeCapacityLimit || coded.RetryAfter != 300*time.Millisecond || !strings.Contains(coded.Message, "API key") {
 			t.Errorf("a write too many: got error %v, want %s after 300ms", err, api.CodeCapacityLimit)
 		}
 	}

@@ -46,7 +46,7 @@ func (p *WebhookPath) names() (tenant, name string) { return string(p.Tenant), s
 // newWebhook is the body of a creation.
 type newWebhook struct {
 	Name string `json:"name"`
-	webhook.WebhookSettings
+	webhook.HookSettings
 }
 
 type createWebhookInput struct {
@@ -66,13 +66,13 @@ type putWebhookInput struct {
 	WebhookPath
 	IfMatch     string `header:"If-Match" doc:"the ETag that the webhook must have now"`
 	IfNoneMatch string `header:"If-None-Match" doc:"* if the webhook must not exist"`
-	Body        webhook.WebhookSettings
+	Body        webhook.HookSettings
 }
 
 type changeWebhookInput struct {
 	WebhookPath
 	IfMatch string `header:"If-Match" doc:"the ETag that the webhook must have now"`
-	Body    webhook.WebhookChange
+	Body    webhook.HookChange
 }
 
 type guardedWebhookInput struct {
@@ -146,11 +146,11 @@ func (a *API) createWebhook(ctx context.Context, in *createWebhookInput) (*webho
 	if err := api.ValidateName("name", in.Body.Name); err != nil {
 		return nil, err
 	}
-	return a.put(ctx, string(in.Tenant), in.Body.Name, &in.Body.WebhookSettings, webhooks.Condition{IfNew: true})
+	return a.put(ctx, string(in.Tenant), in.Body.Name, &in.Body.HookSettings, webhooks.Condition{IfNew: true})
 }
 
 // put creates or replaces a webhook.
-func (a *API) put(ctx context.Context, tenant, name string, body *webhook.WebhookSettings, on webhooks.Condition) (*webhookOutput, error) {
+func (a *API) put(ctx context.Context, tenant, name string, body *webhook.HookSettings, on webhooks.Condition) (*webhookOutput, error) {
 	c := body.Config()
 	if err := c.Validate(); err != nil {
 		return nil, err

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -108,7 +109,8 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	listener, err := net.Listen("tcp", *listen)
+	var config net.ListenConfig
+	listener, err := config.Listen(context.Background(), "tcp", *listen)
 	if err != nil {
 		return err
 	}

@@ -26,7 +26,7 @@ type floor struct{ at, restart int64 }
 const (
 	// MarginMS is how late an entry may be added, in milliseconds, without waiting for a
 	// restart of the floor.
-	MarginMS  = 60_000
+	MarginMS       = 60_000
 	floorRestartMS = 10 * 60_000
 	// floorEntries is the number of sets whose floors are kept. One more, and all floors are
 	// dropped, which costs a slow read of each set.

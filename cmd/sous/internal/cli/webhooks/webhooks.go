@@ -61,8 +61,8 @@ func (s *settings) register(cmd *cobra.Command) {
 }
 
 // change returns the change that the given flags make.
-func (s *settings) change(cmd *cobra.Command) webhook.WebhookChange {
-	var c webhook.WebhookChange
+func (s *settings) change(cmd *cobra.Command) webhook.HookChange {
+	var c webhook.HookChange
 	for name, apply := range map[string]func(){
 		"url": func() { c.URL = &s.url }, "event": func() { c.Events = &s.events }, "of-namespace": func() { c.Namespace = &s.namespace },
 		"queue": func() { c.Queue = &s.queue }, "function": func() { c.Function = &s.function }, "ordered": func() { c.Ordered = &s.ordered },
@@ -89,7 +89,7 @@ secret that signs them is printed once, and no other command shows it.`,
 			if err != nil {
 				return err
 			}
-			made, err := w.Create(cmd.Context(), webhook.WebhookSettings{
+			made, err := w.Create(cmd.Context(), webhook.HookSettings{
 				URL: args[1], Events: s.events, Namespace: s.namespace, Queue: s.queue, Function: s.function,
 				Enabled: &s.enabled, Ordered: s.ordered, RetryLimit: &s.retryLimit,
 			})
