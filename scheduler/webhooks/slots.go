@@ -19,7 +19,7 @@ type slots struct {
 	total, failing int
 }
 
-// tenantUse is what a tenant uses.
+// tenantUse counts the requests of a tenant in progress.
 type tenantUse struct{ total, failing int }
 
 func newSlots() *slots { return &slots{hooks: map[string]int{}, tenants: map[string]*tenantUse{}} }

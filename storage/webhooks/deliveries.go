@@ -67,7 +67,7 @@ func numbers(id string) (out [3]uint64) {
 	return out
 }
 
-// Status is what the replica that delivers needs of a webhook's state.
+// Status is the state of a webhook, as far as the replica that delivers needs it.
 type Status struct {
 	Position     events.Position
 	FailingSince int64 // 0 while it does not fail

@@ -50,7 +50,7 @@ interrupted.`,
 	f.limit = command.RegisterLimit(cmd)
 	flags := cmd.Flags()
 	flags.StringSliceVar(&f.selection.Types, "type", nil, "only this type, such as job.dead, or job.* for all that begin so; can be repeated")
-	_ = cmd.RegisterFlagCompletionFunc("type", cobra.FixedCompletions(append(slices.Clone(event.Types), "alias.*", "batch.*", "function.*", "job.*", "schedule.*", "task.*", "version.*"), cobra.ShellCompDirectiveNoFileComp)) // the flag exists
+	_ = cmd.RegisterFlagCompletionFunc("type", cobra.FixedCompletions(append(slices.Clone(event.Types), "alias.*", "batch.*", "function.*", "job.*", "schedule.*", "task.*", "version.*", "webhook.*"), cobra.ShellCompDirectiveNoFileComp)) // the flag exists
 	flags.StringVar(&f.selection.Queue, "queue", "", "only events of the jobs of this queue, and of what makes some")
 	flags.StringVar(&f.selection.Function, "function", "", "only events of this function, its versions, aliases and jobs, and of the schedules that call it")
 	flags.DurationVar(&f.since, "since", eventsSince, "only events within this time before now; with --follow none of them unless set")
