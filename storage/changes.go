@@ -79,48 +79,62 @@ func (s *Store) Publisher(ctx context.Context, channel string) (redis.Cmdable, e
 // Subscribe calls hear with every notice, one at a time, until ctx ends or the Store is
 // closed. It returns once notices arrive, or without delay where the store does not
 // answer. In both cases the connection is re-established whenever it breaks, and hear receives
-// ChangeResubscribed each time, because notices may have been missed.
+// ChangeResubscribed each time, because notices may have been missed. A hear that is too slow
+// receives it as well; no other subscriber waits for it.
 func (s *Store) Subscribe(ctx context.Context, hear func(Change)) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	sub := s.rdb.Subscribe(ctx, channelChanges)
-	// The first confirmation is received here. If that fails, the goroutine below receives
-	// it, and treats it like every later one.
+	l := s.listeners.Add()
+	s.listening.Do(func() { s.receiveChanges(ctx) })
+	s.actors.Go(func() {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(s.life, cancel)()
+		l.Serve(ctx, hear, Change{Kind: ChangeResubscribed})
+	})
+	return nil
+}
+
+// receiveChanges receives the notices for all subscribers until the Store is closed. ctx bounds
+// the wait for the first confirmation: if that fails, the goroutine receives it, and treats it
+// like every later one.
+func (s *Store) receiveChanges(ctx context.Context) {
+	sub := s.rdb.Subscribe(s.life, channelChanges)
 	_, _ = sub.ReceiveTimeout(ctx, readTimeout)
 	events := sub.ChannelWithSubscriptions()
 	s.actors.Go(func() {
 		defer func() { _ = sub.Close() }() // the subscription ends either way
 		for {
 			select {
-			case <-ctx.Done():
-				return
 			case <-s.life.Done():
 				return
 			case event, open := <-events:
 				if !open {
 					return
 				}
-				s.deliver(event, hear)
+				s.deliver(event)
 			}
 		}
 	})
-	return nil
 }
 
-// deliver passes an event to hear. After the first confirmation of the subscription, every
-// further one means that the connection was lost in between.
-func (s *Store) deliver(event any, hear func(Change)) {
+// deliver passes an event to every subscriber. After the first confirmation of the
+// subscription, every further one means that the connection was lost in between.
+func (s *Store) deliver(event any) {
+	var c Change
 	switch event := event.(type) {
 	case *redis.Subscription:
-		s.metrics.heard(ChangeResubscribed)
-		hear(Change{Kind: ChangeResubscribed})
+		c.Kind = ChangeResubscribed
 	case *redis.Message:
-		var c Change
 		err := json.Unmarshal([]byte(event.Payload), &c)
-		s.metrics.heard(c.Kind)
-		if err == nil {
-			hear(c) // else: a message of a newer release, or none of ours
+		if err != nil { // a message of a newer release, or none of ours
+			s.metrics.heard(c.Kind)
+			return
 		}
+	default:
+		return
 	}
+	s.metrics.heard(c.Kind)
+	s.listeners.Send(c)
 }

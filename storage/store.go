@@ -15,6 +15,7 @@ import (
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/coalesce"
 	"github.com/codesous/sous/storage/keyedmutex"
+	"github.com/codesous/sous/storage/listeners"
 )
 
 // Config selects the store. One of URL and Embedded is required; every other field has a
@@ -85,6 +86,9 @@ type Store struct {
 	// conflict between them would send up to 16 MiB again.
 	publishing *keyedmutex.Mutex
 	quotas     Quotas // nil: nothing is limited; see LimitBy
+	// listeners hear of changes, which are received from the first call of Subscribe on.
+	listeners *listeners.Set[Change]
+	listening sync.Once
 	// life ends with Close; work that outlives its caller runs under it.
 	life    context.Context // the Store's own lifetime, not a caller's
 	end     context.CancelCauseFunc
@@ -125,6 +129,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		stripes:    maphash.MakeSeed(),
 		publishing: keyedmutex.New(),
 		metrics:    newStoreMetrics(scripts, texts),
+		listeners:  listeners.New[Change](),
 	}
 	rdb.AddHook(s.metrics)
 	if cfg.Hook != nil {
