@@ -52,8 +52,8 @@ func TestScriptsMayBeCutAfterAnyWrite(t *testing.T) {
 	}
 }
 
-// cutOnce makes the call with scripts that end after k writes, checks the remaining records, and repeats the
-// call. It reports whether the script ran to its end.
+// cutOnce makes the call with scripts that end after k writes, checks the remaining records, and
+// repeats the call. It reports whether the script ran to its end.
 func cutOnce(t *testing.T, k int, f *fixture, cut *webhooks.Repository, op operation) (whole bool) {
 	t.Helper()
 	err := op.call(cut)
