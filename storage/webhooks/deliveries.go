@@ -135,14 +135,26 @@ func (r *Repository) Pending(ctx context.Context, tenant, id string, m Member) (
 	k := r.s.Keys().Webhook(tenant, id)
 	raw, err = r.s.Client().HGet(ctx, k.Pending(), string(m)).Result()
 	if errors.Is(err, redis.Nil) {
-		err = r.s.Client().ZRem(ctx, k.Due(), string(m)).Err()
-		return d, "", false, storage.Failure(ctx, "remove delivery", err)
+		return d, "", false, r.removeTime(ctx, k, m)
 	}
 	if err != nil {
 		return d, "", false, storage.Failure(ctx, "read delivery", err)
 	}
 	d, err = storage.Decode[Delivery](raw)
 	return d, raw, err == nil, err
+}
+
+// removeTime removes a delivery that ended from the set of due deliveries. One that is added at the
+// same time is due now.
+func (r *Repository) removeTime(ctx context.Context, k storage.WebhookKeys, m Member) error {
+	pipe := r.s.Client().Pipeline()
+	pipe.ZRem(ctx, k.Due(), string(m))
+	added := pipe.HExists(ctx, k.Pending(), string(m))
+	_, err := pipe.Exec(ctx)
+	if err == nil && added.Val() {
+		err = r.s.Client().ZAdd(ctx, k.Due(), redis.Z{Score: float64(r.s.NowMS()), Member: string(m)}).Err()
+	}
+	return storage.Failure(ctx, "remove delivery", err)
 }
 
 // Settle records an attempt of the delivery that was read as raw. Its NextAtMS is 0 if the delivery
