@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"filippo.io/age"
+	goredis "github.com/redis/go-redis/v9"
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 	"go.uber.org/zap"
 
@@ -399,5 +400,40 @@ func TestGuard(t *testing.T) {
 	eventually(t, "refusal", func() bool { return strings.Contains(f.get(t, "one").LastError, "not public") })
 	if ids := r.ids(); len(ids) != 0 {
 		t.Errorf("got requests %v, want none", ids)
+	}
+}
+
+// TestInterruptedTake: a crash of the store in the middle of a take leaves deliveries before the
+// position. The replica that takes their events again makes one request of each at a time.
+func TestInterruptedTake(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, redis(t))
+	release := make(chan struct{})
+	r := newReceiver(t, func(*http.Request, string, int) int { <-release; return http.StatusInternalServerError })
+	defer close(release)
+	f.create(t, "one", r.URL, nil)
+	records, err := f.hooks.All(t.Context(), f.tenant)
+	if err != nil || len(records) != 1 {
+		t.Fatalf("All: got %+v and error %v, want one webhook", records, err)
+	}
+	for i := range 4 { // as many as it has requests in progress
+		f.happen(t, fmt.Sprint("f", i))
+	}
+	page, err := f.log.Read(t.Context(), f.tenant, "", 1)
+	if err != nil || len(page.Events) != 1 {
+		t.Fatalf("Read: got %+v and error %v, want one event", page, err)
+	}
+	raw, err := storage.Encode(webhooks.Delivery{Event: page.Events[0], Since: f.store.NowMS()})
+	if err != nil {
+		t.Fatalf("Encode: %v", err)
+	}
+	k, member := f.store.Keys().Webhook(f.tenant, records[0].ID), string(webhooks.MemberOf(&page.Events[0]))
+	f.store.Client().HSet(t.Context(), k.Pending(), member, raw)
+	f.store.Client().ZAdd(t.Context(), k.Due(), goredis.Z{Score: 1, Member: member})
+	f.run(t, dispatch.Config{Timeout: waitLimit})
+	eventually(t, "four requests", func() bool { return len(r.ids()) == 4 })
+	ids := slices.Sorted(slices.Values(r.ids()))
+	if len(slices.Compact(slices.Clone(ids))) != 4 {
+		t.Errorf("got requests of the events %v at the same time, want one of each", ids)
 	}
 }

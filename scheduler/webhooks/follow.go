@@ -141,9 +141,21 @@ func (r *run) take(ctx context.Context, h *hook, page *events.Page) error {
 		return nil
 	}
 	h.position = page.Next
-	now := r.d.store.NowMS()
-	for i := range selected {
-		h.waiting = append(h.waiting, waiting{Waiting: webhooks.Waiting{Member: webhooks.MemberOf(&selected[i]), AtMS: now}})
-	}
+	h.wait(selected, r.d.store.NowMS())
 	return nil
+}
+
+// wait adds the deliveries of events, which are due at now. Those that an earlier take added before a
+// crash of the store are known already.
+func (h *hook) wait(selected []event.Event, now int64) {
+	known := make(map[webhooks.Member]struct{}, len(h.waiting))
+	for i := range h.waiting {
+		known[h.waiting[i].Member] = struct{}{}
+	}
+	for i := range selected {
+		m := webhooks.MemberOf(&selected[i])
+		if _, waits := known[m]; !waits {
+			h.waiting = append(h.waiting, waiting{Waiting: webhooks.Waiting{Member: m, AtMS: now}})
+		}
+	}
 }
