@@ -145,22 +145,38 @@ func (a commands) rewrapStore(ctx context.Context, url, file string) (err error)
 		return fmt.Errorf("store: %w", err)
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
+	tenants, err := secretTenants(ctx, s)
+	if err != nil {
+		return err
+	}
 	var sum api.RewrapReport
-	for after := ""; ; {
-		tenants, next, err := storage.NewTenants(s).List(ctx, after, api.MaxPageLimit)
-		if err != nil {
-			return err
-		}
-		for _, tenant := range tenants {
-			if err := a.rewrapTenant(ctx, s, secrets.New(s, keys), tenant, &sum); err != nil {
-				return fmt.Errorf("%s: %w", tenant, err)
-			}
-		}
-		after = next
-		if after == "" {
-			return a.rewrapped(&sum)
+	for tenant := range tenants {
+		if err := a.rewrapTenant(ctx, s, secrets.New(s, keys), tenant, &sum); err != nil {
+			return fmt.Errorf("%s: %w", tenant, err)
 		}
 	}
+	return a.rewrapped(&sum)
+}
+
+// secretTenants returns the tenants that may have secrets: those with namespaces, and those with
+// webhooks.
+func secretTenants(ctx context.Context, s *storage.Store) (map[string]struct{}, error) {
+	out := map[string]struct{}{}
+	for after, more := "", true; more; more = after != "" {
+		tenants, next, err := storage.NewTenants(s).List(ctx, after, api.MaxPageLimit)
+		if err != nil {
+			return nil, err
+		}
+		for _, tenant := range tenants {
+			out[tenant] = struct{}{}
+		}
+		after = next
+	}
+	tenants, err := webhooks.New(s, nil).Tenants(ctx)
+	for _, tenant := range tenants {
+		out[tenant] = struct{}{}
+	}
+	return out, err
 }
 
 // rewrapTenant seals the secrets of one tenant. If it sealed some, it appends an event to
