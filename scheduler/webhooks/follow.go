@@ -88,51 +88,91 @@ func (r *run) hook(rec *webhooks.Record, s webhooks.Status, due []webhooks.Waiti
 }
 
 // follow reads the log behind the positions of the webhooks, adds deliveries of the events that they
-// select, and moves their positions. Webhooks at one position share a read; one with many deliveries
-// waits until some have ended.
-func (r *run) follow(ctx context.Context) error {
-	groups := map[events.Position][]*hook{}
-	limits := map[events.Position]int{}
+// select, and moves their positions. Webhooks whose positions are within one page share its read; one
+// with many deliveries waits until some have ended. more reports that there is more to read now.
+func (r *run) follow(ctx context.Context) (more bool, err error) {
+	var open []*hook
+	limit := 0
 	for _, h := range r.hooks {
-		room := webhook.MaxPending - len(h.waiting)
-		if room < leastRoom {
-			continue
-		}
-		groups[h.position] = append(groups[h.position], h)
-		if limit := limits[h.position]; limit == 0 || room < limit {
-			limits[h.position] = min(room, readEvents)
+		if h.room() >= leastRoom {
+			open = append(open, h)
+			limit = max(limit, min(h.room(), readEvents))
 		}
 	}
-	for from, group := range groups {
-		page, err := r.d.log.Read(ctx, r.tenant, from, limits[from])
+	slices.SortStableFunc(open, func(a, b *hook) int { return a.position.Compare(b.position) })
+	for len(open) > 0 {
+		page, err := r.d.log.Read(ctx, r.tenant, open[0].position, limit)
 		if err != nil {
-			return err
+			return false, err
 		}
 		if page.Gap {
 			r.d.m.gaps.Inc()
 		}
-		if page.Next == from || page.Next == "" {
+		if len(page.Events) > 0 {
+			r.events = time.Now()
+		}
+		n := reached(open, page)
+		for _, h := range open[:n] {
+			if err := r.take(ctx, h, page); err != nil {
+				return false, err
+			}
+			more = more || page.More && h.room() >= leastRoom
+		}
+		open = open[n:]
+	}
+	return more, nil
+}
+
+// reached returns how many of the webhooks, by their positions, a page serves that was read at the first
+// position: those before its end, and at the end of the log also those at its end.
+func reached(open []*hook, page *events.Page) int {
+	n := 0
+	for n < len(open) {
+		at := open[n].position
+		end := at.Compare(page.Next)
+		if at != open[0].position && end >= 0 && (end > 0 || page.More) {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+// room is how many more deliveries of the webhook may wait.
+func (h *hook) room() int { return webhook.MaxPending - len(h.waiting) }
+
+// selects returns the events of a page that are behind the webhook's position and that it selects, as
+// many as it has room for, and the position behind those.
+func (h *hook) selects(page *events.Page) (selected []event.Event, to events.Position) {
+	room := h.room()
+	to = h.position
+	for i := range page.Events {
+		e := &page.Events[i]
+		at := events.Position(e.ID)
+		if at.Compare(h.position) <= 0 {
 			continue
 		}
-		r.events = time.Now()
-		for _, h := range group {
-			if err := r.take(ctx, h, page); err != nil {
-				return err
+		if h.filter.Matches(e) {
+			if len(selected) == room {
+				return selected, to
 			}
+			selected = append(selected, *e)
 		}
+		to = at
 	}
-	return nil
+	if page.Next == "" {
+		return selected, events.Since(1) // the log is empty, and need not be read from an older position
+	}
+	return selected, page.Next
 }
 
 // take adds deliveries of the events of a page that the webhook selects.
 func (r *run) take(ctx context.Context, h *hook, page *events.Page) error {
-	var selected []event.Event
-	for i := range page.Events {
-		if h.filter.Matches(&page.Events[i]) {
-			selected = append(selected, page.Events[i])
-		}
+	selected, to := h.selects(page)
+	if to == h.position {
+		return nil
 	}
-	moved, err := r.d.hooks.Take(ctx, r.tenant, h.ID, selected, h.position, page.Next)
+	moved, err := r.d.hooks.Take(ctx, r.tenant, h.ID, selected, h.position, to)
 	if err != nil {
 		return err
 	}
@@ -140,7 +180,7 @@ func (r *run) take(ctx context.Context, h *hook, page *events.Page) error {
 		r.loaded = time.Time{} // the webhook was changed, or another replica has the lease
 		return nil
 	}
-	h.position = page.Next
+	h.position = to
 	h.wait(selected, r.d.store.NowMS())
 	return nil
 }

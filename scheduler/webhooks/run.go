@@ -103,8 +103,9 @@ func (r *run) serve(ctx context.Context) {
 		if err == nil && len(r.hooks) == 0 {
 			return
 		}
+		more := false
 		if err == nil {
-			err = r.follow(ctx)
+			more, err = r.follow(ctx)
 		}
 		if err != nil && ctx.Err() == nil {
 			r.d.cfg.Logger.Warn("webhooks cannot be delivered now; they are delivered later", zap.String("tenant", r.tenant), zap.Error(err))
@@ -115,6 +116,9 @@ func (r *run) serve(ctx context.Context) {
 			continue
 		}
 		next := r.launch(ctx)
+		if more {
+			next = time.Millisecond
+		}
 		r.pause(ctx, next)
 	}
 }

@@ -23,6 +23,7 @@ package events
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -166,6 +167,26 @@ func (p Position) split() (entry string, index int, err error) {
 	}
 	event, err := strconv.ParseUint(number, 10, 31)
 	return entry, int(event), err
+}
+
+// Compare returns -1, 0 or 1, as p is before other in the log, at the same place, or behind it. The
+// beginning is before all. Parts of a text that are no numbers count as 0.
+func (p Position) Compare(other Position) int {
+	a, b := p.numbers(), other.numbers()
+	return slices.Compare(a[:], b[:])
+}
+
+// numbers returns the time, the sequence number and the number of the event of p.
+func (p Position) numbers() (out [3]uint64) {
+	entry, number, _ := strings.Cut(string(p), ".")
+	ms, sequence, _ := strings.Cut(entry, "-")
+	for i, part := range []string{ms, sequence, number} {
+		n, err := strconv.ParseUint(part, 10, 64)
+		if err == nil {
+			out[i] = n
+		}
+	}
+	return out
 }
 
 // settled returns the position at the begin of p's millisecond, which does not depend on an entry

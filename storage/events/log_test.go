@@ -1,6 +1,7 @@
 package events_test
 
 import (
+	stdcmp "cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -305,6 +306,21 @@ func TestParsePosition(t *testing.T) {
 		if got, err := events.ParsePosition(text); api.ErrorCode(err) != api.CodeValidationCursor {
 			t.Errorf("ParsePosition(%q): got %q, %v, want %s", text, got, err, api.CodeValidationCursor)
 		}
+	}
+}
+
+func TestComparePositions(t *testing.T) {
+	t.Parallel()
+	order := []events.Position{"", events.Since(1), "9-0.0", "9-0.1", "9-0.10", "9-2.0", "9-10.0", events.Since(10), "10-0.0", "1760000001000-18446744073709551615.3"}
+	for i, a := range order {
+		for j, b := range order {
+			if got := a.Compare(b); got != stdcmp.Compare(i, j) {
+				t.Errorf("Position(%q).Compare(%q): got %d, want %d", a, b, got, stdcmp.Compare(i, j))
+			}
+		}
+	}
+	if got := events.Position("test-x").Compare(""); got != 0 {
+		t.Errorf("Compare of a text without numbers with the beginning: got %d, want 0", got)
 	}
 }
 

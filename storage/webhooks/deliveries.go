@@ -48,23 +48,8 @@ func (m Member) Parts() (subject, id string) {
 func (m Member) Before(other Member) bool {
 	_, a := m.Parts()
 	_, b := other.Parts()
-	x, y := numbers(a), numbers(b)
-	for i := range x {
-		if x[i] != y[i] {
-			return x[i] < y[i]
-		}
-	}
-	return a < b
-}
-
-// numbers returns the three numbers of the id of an event. Those of another text are 0.
-func numbers(id string) (out [3]uint64) {
-	for i, part := range strings.FieldsFunc(id, func(r rune) bool { return r == '-' || r == '.' }) {
-		if i < len(out) {
-			out[i], _ = strconv.ParseUint(part, 10, 64) // documented: 0
-		}
-	}
-	return out
+	order := events.Position(a).Compare(events.Position(b))
+	return order < 0 || order == 0 && a < b
 }
 
 // Status is the state of a webhook, as far as the replica that delivers needs it.
