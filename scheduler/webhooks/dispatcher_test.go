@@ -42,7 +42,7 @@ type fixture struct {
 	tenant string
 }
 
-func newFixture(t *testing.T, cfg storage.Config) *fixture {
+func newFixture(t testing.TB, cfg storage.Config) *fixture {
 	t.Helper()
 	identity, err := age.GenerateX25519Identity()
 	if err != nil {
@@ -61,7 +61,7 @@ func newFixture(t *testing.T, cfg storage.Config) *fixture {
 }
 
 // run runs a dispatcher until the returned function is called or the test ends.
-func (f *fixture) run(t *testing.T, cfg dispatch.Config) (stop func()) {
+func (f *fixture) run(t testing.TB, cfg dispatch.Config) (stop func()) {
 	t.Helper()
 	if cfg.Sender == nil {
 		cfg.Sender = hostcall.NewGuarded([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, nil)
@@ -82,7 +82,7 @@ func (f *fixture) run(t *testing.T, cfg dispatch.Config) (stop func()) {
 }
 
 // create creates a webhook and returns its secret.
-func (f *fixture) create(t *testing.T, name, url string, change func(*webhook.Config)) string {
+func (f *fixture) create(t testing.TB, name, url string, change func(*webhook.Config)) string {
 	t.Helper()
 	c := webhook.Config{URL: url, Events: []string{"*"}, Enabled: true, RetryLimit: 5}
 	if change != nil {
@@ -229,7 +229,7 @@ func TestDeliver(t *testing.T) {
 	}
 }
 
-func redis(t *testing.T) storage.Config { return storage.Config{URL: storagetest.Redis(t).URL} }
+func redis(t testing.TB) storage.Config { return storage.Config{URL: storagetest.Redis(t).URL} }
 
 // TestOrdered: a delivery that fails holds back the later ones of its subject, and no others.
 func TestOrdered(t *testing.T) {
