@@ -72,7 +72,7 @@ func (q *Queue) Jobs(ctx context.Context, f JobFilter, o PageOptions) (api.Page[
 	return out, err
 }
 
-// Job returns one job with its errors. CodeJobNotFound.
+// Job returns one job with its attempts and errors. CodeJobNotFound.
 func (t *Tenant) Job(ctx context.Context, id string) (api.Job, error) {
 	var out api.Job
 	_, err := t.c.call(ctx, &request{method: http.MethodGet, path: t.path("jobs", id)}, nil, &out)

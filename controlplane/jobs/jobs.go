@@ -67,13 +67,13 @@ func (a *API) jobEndpoints() []rest.Endpoint {
 	return []rest.Endpoint{
 		rest.Operation(rest.Route{
 			Method: http.MethodGet, Path: pathQueueJobs, Action: access.JobRead, Extent: rest.PathNamespaceOnly,
-			ID: "list-jobs", Tag: "jobs", Summary: "List a queue's jobs of one state, without their errors",
+			ID: "list-jobs", Tag: "jobs", Summary: "List a queue's jobs of one state, without their attempts and errors",
 			Description: "Ended jobs newest first, others in the order in which they are due. A queue that does not exist is empty. " +
 				"Filters are applied while scanning: a page may be short, even empty, and still have a next_cursor.",
 		}, a.listJobs),
 		rest.Operation(rest.Route{
 			Method: http.MethodGet, Path: pathJob, Action: access.JobRead, Extent: rest.HandlerNamespace,
-			ID: "get-job", Tag: "jobs", Summary: "Read a job with its errors",
+			ID: "get-job", Tag: "jobs", Summary: "Read a job with its attempts and errors",
 		}, a.getJob),
 		rest.Operation(rest.Route{
 			Method: http.MethodDelete, Path: pathJob, Action: access.JobDelete, Extent: rest.HandlerNamespace,

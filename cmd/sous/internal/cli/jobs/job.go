@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -169,11 +170,11 @@ func (a commands) newJob(f enqueueFlags, o api.JobOptions) (job api.NewJob, err 
 	return job, nil
 }
 
-// jobGetCommand returns sous job get, which is the only command that shows the errors of a
-// job's attempts: lists omit them.
+// jobGetCommand returns sous job get, which is the only command that shows the attempts of a job
+// and their errors: lists omit them.
 func (a commands) jobGetCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "get ID", Short: "Show a job with its errors", Args: cobra.ExactArgs(1),
+		Use: "get ID", Short: "Show a job with its attempts and errors", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			t, ids, err := a.idTarget(cmd.Context(), command.JobID, args[0])
 			if err != nil {
@@ -189,7 +190,7 @@ func (a commands) jobGetCommand() *cobra.Command {
 }
 
 // jobText returns a job as a table of the fields that it has, then its payload, progress,
-// checkpoint and result, then its errors with their stacks.
+// checkpoint and result, then its attempts, and its errors with their stacks.
 func jobText(j api.Job) string {
 	rows := [][]string{
 		{"QUEUE", j.Namespace + "/" + j.Queue},
@@ -219,6 +220,7 @@ func jobText(j api.Job) string {
 	} else {
 		add("WORKER", j.WorkerID)
 	}
+	add("HOST", j.Host)
 	var b strings.Builder
 	b.WriteString(command.Table([]string{"JOB", j.ID}, rows))
 	for _, part := range []struct {
@@ -229,6 +231,7 @@ func jobText(j api.Job) string {
 			fmt.Fprintf(&b, "\n%s: %s", part.name, command.IndentJSON(part.raw))
 		}
 	}
+	b.WriteString(attemptsText(j.Attempts))
 	for _, e := range j.Errors {
 		fmt.Fprintf(&b, "\nattempt %d, %s: %s\n", e.Attempt, command.TimeText(e.AtMS), command.PrintableLines(e.Error))
 		for line := range strings.Lines(e.Stack) {
@@ -236,6 +239,29 @@ func jobText(j api.Job) string {
 		}
 	}
 	return b.String()
+}
+
+// attemptsText returns the attempts of a job as a table behind an empty line, "" for none. Their
+// errors follow the job.
+func attemptsText(attempts []api.JobAttempt) string {
+	if len(attempts) == 0 {
+		return ""
+	}
+	rows := make([][]string, len(attempts))
+	for i, a := range attempts {
+		rows[i] = []string{
+			strconv.Itoa(a.Attempt), a.Outcome, command.TimeText(a.StartedAtMS), command.TimeText(a.EndedAtMS), lengthText(a.StartedAtMS, a.EndedAtMS), cmp.Or(a.WorkerID, "-"), cmp.Or(a.Host, "-"),
+		}
+	}
+	return "\n" + command.Table([]string{"ATTEMPT", "OUTCOME", "STARTED", "ENDED", "TOOK", "WORKER", "HOST"}, rows)
+}
+
+// lengthText returns the time between two moments, "-" unless both are known.
+func lengthText(startMS, endMS int64) string {
+	if startMS == 0 || endMS == 0 {
+		return "-"
+	}
+	return api.DurationText(max(0, endMS-startMS))
 }
 
 // tagsText returns tags as NAME=VALUE,… in the order of their names.
