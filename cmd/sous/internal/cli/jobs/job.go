@@ -1,7 +1,6 @@
 package jobs
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -173,20 +172,28 @@ func (a commands) newJob(f enqueueFlags, o api.JobOptions) (job api.NewJob, err 
 // jobGetCommand returns sous job get, which is the only command that shows the attempts of a job
 // and their errors: lists omit them.
 func (a commands) jobGetCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "get ID", Short: "Show a job with its attempts and errors", Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			t, ids, err := a.idTarget(cmd.Context(), command.JobID, args[0])
+	timeline := false
+	cmd := &cobra.Command{Use: "get ID", Short: "Show a job with its attempts and errors", Args: cobra.ExactArgs(1)}
+	cmd.Flags().BoolVar(&timeline, "timeline", false, "also show its changes, from the log of events and from its record")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		t, ids, err := a.idTarget(cmd.Context(), command.JobID, args[0])
+		if err != nil {
+			return err
+		}
+		if timeline {
+			job, err := t.Tenant.JobHistory(cmd.Context(), ids[0])
 			if err != nil {
 				return err
 			}
-			job, err := t.Tenant.Job(cmd.Context(), ids[0])
-			if err != nil {
-				return err
-			}
-			return a.Print(job, jobText(job))
-		},
+			return a.Print(job, jobText(job.Job)+timelineText(job.Timeline))
+		}
+		job, err := t.Tenant.Job(cmd.Context(), ids[0])
+		if err != nil {
+			return err
+		}
+		return a.Print(job, jobText(job))
 	}
+	return cmd
 }
 
 // jobText returns a job as a table of the fields that it has, then its payload, progress,
@@ -239,29 +246,6 @@ func jobText(j api.Job) string {
 		}
 	}
 	return b.String()
-}
-
-// attemptsText returns the attempts of a job as a table behind an empty line, "" for none. Their
-// errors follow the job.
-func attemptsText(attempts []api.JobAttempt) string {
-	if len(attempts) == 0 {
-		return ""
-	}
-	rows := make([][]string, len(attempts))
-	for i, a := range attempts {
-		rows[i] = []string{
-			strconv.Itoa(a.Attempt), a.Outcome, command.TimeText(a.StartedAtMS), command.TimeText(a.EndedAtMS), lengthText(a.StartedAtMS, a.EndedAtMS), cmp.Or(a.WorkerID, "-"), cmp.Or(a.Host, "-"),
-		}
-	}
-	return "\n" + command.Table([]string{"ATTEMPT", "OUTCOME", "STARTED", "ENDED", "TOOK", "WORKER", "HOST"}, rows)
-}
-
-// lengthText returns the time between two moments, "-" unless both are known.
-func lengthText(startMS, endMS int64) string {
-	if startMS == 0 || endMS == 0 {
-		return "-"
-	}
-	return api.DurationText(max(0, endMS-startMS))
 }
 
 // tagsText returns tags as NAME=VALUE,… in the order of their names.
