@@ -170,9 +170,10 @@ type ChainStep struct {
 }
 
 // Job is a job with its current state, as the API returns it. Attempt is the number of the
-// current or last attempt, 0 before the first; WorkerID and StartedAtMS are its worker and its
-// start. StartedAtMS is 0 for attempts that release 0.1.0 started. Lease is set while the job is
-// active, DueAtMS while it waits for a time, EndedAtMS once it has ended.
+// current or last attempt, 0 before the first; WorkerID, Host and StartedAtMS are its worker, the
+// host that the worker named, and its start. StartedAtMS is 0 for attempts that release 0.1.0
+// started. Lease is set while the job is active, DueAtMS while it waits for a time, EndedAtMS once
+// it has ended. Lists leave out Attempts and Errors.
 type Job struct {
 	ID        string          `json:"id"`
 	Namespace string          `json:"namespace"`
@@ -192,6 +193,7 @@ type Job struct {
 	State        JobState        `json:"state"`
 	Attempt      int             `json:"attempt"`
 	WorkerID     string          `json:"worker_id,omitempty"`
+	Host         string          `json:"host,omitempty"`
 	StartedAtMS  int64           `json:"started_at_ms,omitempty"`
 	Lease        *Lease          `json:"lease,omitempty"`
 	DueAtMS      int64           `json:"due_at_ms,omitempty"`
@@ -202,6 +204,7 @@ type Job struct {
 	HoldReason   string          `json:"hold_reason,omitempty"`
 	DeadReason   string          `json:"dead_reason,omitempty"`
 	Errors       []JobError      `json:"errors,omitempty"`
+	Attempts     []JobAttempt    `json:"attempts,omitempty"`
 	StateSinceMS int64           `json:"state_since_ms,omitempty"`
 }
 
@@ -227,6 +230,36 @@ type JobError struct {
 	Error   string `json:"error"`
 	Stack   string `json:"stack,omitempty"`
 	AtMS    int64  `json:"at_ms"`
+}
+
+// The outcomes of attempts.
+const (
+	AttemptRunning   = "running"
+	AttemptCompleted = "completed"
+	AttemptFailed    = "failed"    // its worker reported an error
+	AttemptLost      = "lost"      // its lease ran out
+	AttemptSnoozed   = "snoozed"   // its worker postponed the job: it does not count
+	AttemptReleased  = "released"  // its worker had not begun, and gave the job back: it does not count
+	AttemptContinued = "continued" // by an ack with continue, after which attempts are counted from 1
+	AttemptHeld      = "held"      // by an ack with hold, after which attempts are counted from 1
+	AttemptCancelled = "cancelled" // the job was cancelled
+)
+
+// JobAttempt is one lease of a job: the time in which a worker had it. Attempt is the count at that
+// time, which an attempt that does not count repeats; LeaseEpoch identifies the attempt. A job has
+// its last 100 attempts, oldest first. Error has at most 256 bytes: the job's errors have all of
+// it. Code is set for attempts that the platform ended. Attempts that ended under an earlier
+// release have no worker and no start, and those that did not fail are missing.
+type JobAttempt struct {
+	Attempt     int    `json:"attempt"`
+	LeaseEpoch  int64  `json:"lease_epoch"`
+	WorkerID    string `json:"worker_id,omitempty"`
+	Host        string `json:"host,omitempty"`
+	StartedAtMS int64  `json:"started_at_ms,omitempty"`
+	EndedAtMS   int64  `json:"ended_at_ms,omitempty"`
+	Outcome     string `json:"outcome"`
+	Code        Code   `json:"code,omitempty"`
+	Error       string `json:"error,omitempty"`
 }
 
 // JobProgress is a worker's report of its progress.

@@ -31,23 +31,3 @@ func TestNumbersAreWrittenForPeople(t *testing.T) {
 		}
 	}
 }
-
-func TestNearestName(t *testing.T) {
-	t.Parallel()
-	states := []string{"cursor", "limit", "state"}
-	for name, want := range map[string]string{
-		"statee": "state", "State": "state", "sate": "state", "limt": "limit", "curosr": "cursor",
-		"x": "", "": "", "follow": "", "something": "",
-	} {
-		if got := api.Nearest(name, states); got != want {
-			t.Errorf("Nearest(%q, %q) = %q, want %q", name, states, got, want)
-		}
-	}
-	if got := api.Nearest("ab", []string{"cd"}); got != "" {
-		t.Errorf("Nearest(ab, [cd]) = %q, want none: every character differs", got)
-	}
-	long := make([]byte, 1<<20)
-	if got := api.Nearest(string(long), states); got != "" {
-		t.Errorf("Nearest of a name of 1 MiB = %q, want none", got)
-	}
-}

@@ -17,7 +17,7 @@
 --   id; the run as it was read; the new run; the set to leave; the set to enter; the score
 --   there; the rank of its priority if that set is a pending one, else -1; a field to
 --   write ('' none); its value; a checkpoint ('' unchanged); the meta key; the errors key;
---   an error's record or '' (its text up to the first comma names the attempt); the unique
+--   the record of the attempt that ends, or '' (its text up to the first comma names the attempt); the unique
 --   key to release; the new spec ('' unchanged); the spec key; '1' if what follows the job
 --   is to be done; the types of its events, each after a blank; their detail
 -- Reply: for each job 'ok' | 'after' (ok, and something follows) | 'gone' | its run, if

@@ -44,6 +44,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -96,6 +97,7 @@ type Broker struct {
 	log         *zap.Logger
 	random      func() float64
 	poll        time.Duration
+	host        string // of this process, for the workers of the platform
 	sequence    jobstore.Sequence
 	jobs        *jobstore.Store
 	claimer     *claim.Claimer
@@ -140,6 +142,9 @@ func New(ctx context.Context, store *storage.Store, cfg Config) (*Broker, error)
 		activations: activations.New(store), schedules: storage.NewSchedules(store), log: cfg.Logger,
 		random: cfg.Random, poll: cfg.PollInterval, gate: newGate(cfg.Fetches),
 		results: resultschema.New(), alarm: duework.NewAlarm(),
+	}
+	if name, err := os.Hostname(); err == nil { // else its attempts name no host
+		b.host = jobstore.HostOf(name)
 	}
 	var err1, err2, err3, err4 error
 	b.jobs, err1 = jobstore.New(store, cfg.Retention, jobstore.Notify{DueAt: b.DueAt, Wake: func(q jobstore.Queue) { b.notifier.Wake(q) }})

@@ -127,7 +127,7 @@ func (b *Broker) transition(ctx context.Context, tenant, id string, decide func(
 	return b.show(ctx, tenant, r)
 }
 
-// Get returns a job with its errors. Errors: CodeInvalid, CodeJobNotFound,
+// Get returns a job with its attempts and their errors. Errors: CodeInvalid, CodeJobNotFound,
 // CodeStoreUnavailable.
 func (b *Broker) Get(ctx context.Context, tenant, id string) (*api.Job, error) {
 	if err := api.ValidateJobID(id); err != nil {
@@ -140,13 +140,14 @@ func (b *Broker) Get(ctx context.Context, tenant, id string) (*api.Job, error) {
 	return b.show(ctx, tenant, r)
 }
 
-// show returns r as the API shows it, with its errors.
+// show returns r as the API shows it, with its attempts and their errors.
 func (b *Broker) show(ctx context.Context, tenant string, r *jobstore.Record) (*api.Job, error) {
 	errs, err := b.rdb.LRange(ctx, b.store.JobKeys(tenant).Errors(r.ID), 0, -1).Result()
 	if err != nil {
 		return nil, jobstore.Failure(ctx, "read a job's errors", err)
 	}
-	return r.View(tenant, errs)
+	j := r.View(tenant)
+	return j, r.AddAttempts(j, errs)
 }
 
 // Move moves a job that is neither active nor ended to another queue of its namespace, and

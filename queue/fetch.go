@@ -206,5 +206,5 @@ func (b *Broker) claimFrom(ctx context.Context, f *Fetch, q jobstore.Queue, want
 		}
 		defer b.gate.leave(q)
 	}
-	return b.claimer.Take(ctx, q, claim.Request{WorkerID: f.WorkerID, Lease: f.Lease}, want)
+	return b.claimer.Take(ctx, q, claim.Request{WorkerID: f.WorkerID, Host: jobstore.HostOf(f.Hostname), Lease: f.Lease}, want)
 }

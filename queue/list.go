@@ -53,11 +53,7 @@ func (b *Broker) List(ctx context.Context, l List) (items []api.Job, next string
 		return nil, "", err
 	}
 	for _, r := range found {
-		j, err := r.View(l.Tenant, nil)
-		if err != nil {
-			return nil, "", err
-		}
-		items = append(items, *j)
+		items = append(items, *r.View(l.Tenant))
 	}
 	if position != nil {
 		next = position.String()

@@ -135,13 +135,8 @@ func (b *Broker) reclaim(ctx context.Context, q jobstore.Queue, now int64, c *Co
 			c.Repaired++
 			continue
 		}
-		m := &jobstore.Move{Record: r, To: r.Run.To(api.JobPending, now)}
-		m.Failure, err = jobstore.FailureRecord(r.Run.Epoch, api.JobError{
-			Attempt: r.Run.Attempt, Error: "the lease of worker " + r.Run.Worker + " ran out", AtMS: now,
-		})
-		if err != nil {
-			return err
-		}
+		m := &jobstore.Move{Record: r, To: r.Run.To(api.JobPending, now), Lost: true}
+		m.Failure = &api.JobError{Attempt: r.Run.Attempt, Error: "the lease of worker " + r.Run.Worker + " ran out", AtMS: now}
 		if r.Run.Attempt >= r.Spec.WithDefaults().MaxAttempts {
 			m = m.Dead(api.DeadCrashed, now)
 		}

@@ -174,7 +174,7 @@ type Taken struct {
 // that is paused or at its concurrency limit loses it; Configure and the end of a job add it.
 func (b *Broker) Take(ctx context.Context, f FunctionQueue, workerID string, count int, lease time.Duration) (Taken, error) {
 	q, m := f.key(), f.key().Member()
-	request := claim.Request{WorkerID: workerID, Lease: lease}
+	request := claim.Request{WorkerID: workerID, Host: b.host, Lease: lease}
 	got, err := b.take(ctx, request, q, count)
 	if err != nil || len(got.Jobs) > 0 || got.More {
 		return got, err

@@ -269,13 +269,9 @@ func (b *Broker) failed(r *jobstore.Record, f *api.JobFail, most int) (*jobstore
 		m.To = m.To.To(api.JobRetrying, now+*f.SnoozeMS)
 		return m, nil
 	}
-	var err error
-	m.Failure, err = jobstore.FailureRecord(r.Run.Epoch, api.JobError{
+	m.Failure = &api.JobError{
 		Attempt: r.Run.Attempt, AtMS: now,
 		Error: jobstore.Shorten(f.Error, min(api.MaxJobErrorBytes, most)), Stack: jobstore.Shorten(f.Stack, min(api.MaxJobStackBytes, most)),
-	})
-	if err != nil {
-		return nil, err
 	}
 	options := r.Spec.WithDefaults()
 	reason := ""

@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/event"
 	"github.com/codesous/sous/api/sleep"
 )
 
@@ -72,10 +74,17 @@ func (q *Queue) Jobs(ctx context.Context, f JobFilter, o PageOptions) (api.Page[
 	return out, err
 }
 
-// Job returns one job with its errors. CodeJobNotFound.
+// Job returns one job with its attempts and errors. CodeJobNotFound.
 func (t *Tenant) Job(ctx context.Context, id string) (api.Job, error) {
 	var out api.Job
 	_, err := t.c.call(ctx, &request{method: http.MethodGet, path: t.path("jobs", id)}, nil, &out)
+	return out, err
+}
+
+// JobHistory returns one job with its attempts, errors and timeline. CodeJobNotFound.
+func (t *Tenant) JobHistory(ctx context.Context, id string) (event.JobHistory, error) {
+	var out event.JobHistory
+	_, err := t.c.call(ctx, &request{method: http.MethodGet, path: t.path("jobs", id), query: url.Values{"include": {"timeline"}}}, nil, &out)
 	return out, err
 }
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/nearest"
 )
 
 // unknownField returns the message for the field name of the object at a location of a
@@ -37,8 +37,8 @@ func similar(name string, known []string) string {
 	if same := sameLetters(name, known); same != "" {
 		return same
 	}
-	if nearest := api.Nearest(name, known); nearest != "" {
-		return nearest
+	if meant := nearest.Name(name, known); meant != "" {
+		return meant
 	}
 	for _, k := range known { // every: every_seconds
 		if name != "" && strings.HasPrefix(k, name+"_") {

@@ -7,6 +7,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/event"
 	"github.com/codesous/sous/controlplane/access"
 	"github.com/codesous/sous/controlplane/rest"
 	"github.com/codesous/sous/queue"
@@ -32,6 +33,14 @@ func (p *JobPath) Resolve(huma.Context) []error {
 type jobInput struct{ JobPath }
 
 type jobOutput struct{ Body api.Job }
+
+// getJobInput may ask for the job's timeline, which takes more reads of the store than the job.
+type getJobInput struct {
+	JobPath
+	Include string `query:"include" enum:"timeline" doc:"timeline adds the changes of the job, from the log of events and from its record"`
+}
+
+type jobHistoryOutput struct{ Body event.JobHistory }
 
 // listJobsInput selects the jobs of one state, by default pending. TagValue needs a Tag.
 type listJobsInput struct {
@@ -67,13 +76,15 @@ func (a *API) jobEndpoints() []rest.Endpoint {
 	return []rest.Endpoint{
 		rest.Operation(rest.Route{
 			Method: http.MethodGet, Path: pathQueueJobs, Action: access.JobRead, Extent: rest.PathNamespaceOnly,
-			ID: "list-jobs", Tag: "jobs", Summary: "List a queue's jobs of one state, without their errors",
+			ID: "list-jobs", Tag: "jobs", Summary: "List a queue's jobs of one state, without their attempts and errors",
 			Description: "Ended jobs newest first, others in the order in which they are due. A queue that does not exist is empty. " +
 				"Filters are applied while scanning: a page may be short, even empty, and still have a next_cursor.",
 		}, a.listJobs),
 		rest.Operation(rest.Route{
 			Method: http.MethodGet, Path: pathJob, Action: access.JobRead, Extent: rest.HandlerNamespace,
-			ID: "get-job", Tag: "jobs", Summary: "Read a job with its errors",
+			ID: "get-job", Tag: "jobs", Summary: "Read a job with its attempts and errors",
+			Description: "The timeline has the events of the job that the log still has, and what the record of the job has besides. " +
+				"At most 10,000 events of the log are read. Where changes may be missing, complete is false, and missing has the reasons.",
 		}, a.getJob),
 		rest.Operation(rest.Route{
 			Method: http.MethodDelete, Path: pathJob, Action: access.JobDelete, Extent: rest.HandlerNamespace,
@@ -176,13 +187,17 @@ func jobNotFound(id string) *api.Error {
 	return api.Errorf(api.CodeJobNotFound, "job %s does not exist", id)
 }
 
-// getJob answers with a job and the errors of its attempts.
-func (a *API) getJob(ctx context.Context, in *jobInput) (*jobOutput, error) {
+// getJob answers with a job and its attempts, and with its timeline if the caller asks for it.
+func (a *API) getJob(ctx context.Context, in *getJobInput) (*jobHistoryOutput, error) {
 	job, err := a.job(ctx, &in.JobPath)
 	if err != nil {
 		return nil, err
 	}
-	return &jobOutput{Body: *job}, nil
+	out := &jobHistoryOutput{Body: event.JobHistory{Job: *job}}
+	if in.Include != "" {
+		out.Body.Timeline, err = a.queue.Timeline(ctx, string(in.Tenant), job)
+	}
+	return out, err
 }
 
 // deleteJob deletes a job and its record. One that has not ended is cancelled first; an

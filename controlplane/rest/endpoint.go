@@ -13,6 +13,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/nearest"
 	"github.com/codesous/sous/controlplane/access"
 )
 
@@ -231,10 +232,10 @@ func unknownParameter(name string, declared []*huma.Param) api.FieldError {
 	}
 	slices.Sort(names)
 	message := unknownQueryParameter
-	nearest := api.Nearest(name, names)
+	meant := nearest.Name(name, names)
 	switch {
-	case nearest != "":
-		message += "; did you mean " + nearest + "?"
+	case meant != "":
+		message += "; did you mean " + meant + "?"
 	case len(names) > 0:
 		message += "; the operation has " + strings.Join(names, ", ")
 	default:

@@ -22,7 +22,7 @@ end
 -- event_detail returns the detail of an event of a job by words of its run (run.lua). The ids
 -- of workers have no control characters.
 local function event_detail(attempt, worker)
-  local id = string.match(worker, '^(.+)@%d+$') or worker
+  local id = string.match(worker, '^(.+)@%d+$') or string.match(worker, '^(.+)@%d+/[^@]+$') or worker
   return '{"attempt":' .. attempt .. ',"worker_id":"' .. string.gsub(id, '[\\"]', '\\%0') .. '"}'
 end
 

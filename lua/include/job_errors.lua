@@ -1,4 +1,5 @@
--- add_error appends a record to the errors of a job, which keeps the last hundred. The
+-- add_error appends the record of an attempt to the errors of a job, which keeps the last hundred.
+-- An attempt that did not fail has one too, but for the one that completes the job. The
 -- text up to the first comma names the attempt: a record of the same attempt as the last
 -- one is a repeat and changes nothing. errors_key may be nil for none.
 local function add_error(errors_key, record)

@@ -53,10 +53,11 @@ func New(store *storage.Store, jobs *jobstore.Store, hooks Hooks) (*Claimer, err
 	return &Claimer{jobs: jobs, store: store, rdb: store.Client(), states: states, hooks: hooks}, nil
 }
 
-// Request holds the worker that claims jobs, and the length of its leases.
+// Request holds the worker that claims jobs, its host as jobstore.HostOf returns it, and the length
+// of its leases.
 type Request struct {
-	WorkerID string
-	Lease    time.Duration
+	WorkerID, Host string
+	Lease          time.Duration
 }
 
 // Cursors returns the scores from which the pending jobs of q are read, by rank. All jobs

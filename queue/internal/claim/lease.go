@@ -67,7 +67,7 @@ const unknownRun = "?"
 // not hold, for example jobs that were retried.
 func (c *Claimer) lease(ctx context.Context, r Request, q jobstore.Queue, s *queueState, found []candidate, want int) (jobs []api.FetchedJob, after time.Duration, err error) {
 	now := c.store.NowMS()
-	a := &attempt{q: q, state: s, worker: r.WorkerID, now: now, expires: now + r.Lease.Milliseconds()}
+	a := &attempt{q: q, state: s, worker: r.WorkerID, host: r.Host, now: now, expires: now + r.Lease.Milliseconds()}
 	defer func() {
 		if a.status != "" { // the script replied
 			c.hooks.Claimed(q, a.status, jobs, now)
@@ -111,7 +111,7 @@ func (c *Claimer) lease(ctx context.Context, r Request, q jobstore.Queue, s *que
 type attempt struct {
 	q            jobstore.Queue
 	state        *queueState
-	worker       string
+	worker, host string
 	now, expires int64  // Unix times in milliseconds
 	status       string // set by claimOffers: the script's status
 	room         int    // set by claimOffers: how many jobs the limits allowed
@@ -166,7 +166,7 @@ func (o *offer) lease(r jobstore.Run, a *attempt) {
 	o.claim = r.To(api.JobActive, a.expires)
 	o.claim.Attempt++
 	o.claim.Epoch++
-	o.claim.Worker, o.claim.Started = a.worker, a.now
+	o.claim.Worker, o.claim.Started, o.claim.Host = a.worker, a.now, a.host
 	o.leased = o.claim.String()
 }
 

@@ -11,7 +11,7 @@
 //	cs:job:t_acme01:j1:run         string  what changes at each step, see Run
 //	cs:job:t_acme01:j1:spec        string  what a worker has to do, see EncodeSpec
 //	cs:job:t_acme01:j1:meta        hash    details that few jobs have, see FieldCheckpoint
-//	cs:job:t_acme01:j1:errors      list    the last 100 failed attempts, see FailureRecord
+//	cs:job:t_acme01:j1:errors      list    the last 100 attempts that did not complete it, see attemptRecord
 //	cs:job:t_acme01:j1:dependents  set     the jobs that wait for this one, see DependOn
 //
 // A job exists as long as its run does. Its queue, mail of namespace shop, lists it in one of

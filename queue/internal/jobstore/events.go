@@ -1,8 +1,6 @@
 package jobstore
 
 import (
-	"encoding/json"
-
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/event"
 )
@@ -11,7 +9,7 @@ import (
 func (m *Move) events() string {
 	from, to := m.Record.Run.State, m.To.State
 	failed := ""
-	if m.Failure != "" {
+	if m.Failure != nil {
 		failed = " " + event.JobFailed
 	}
 	switch {
@@ -38,11 +36,8 @@ func (m *Move) events() string {
 // eventDetail returns the detail of the events of m, which actor makes, "" if unknown.
 func (m *Move) eventDetail(actor string) string {
 	text, reason := "", ""
-	if m.Failure != "" {
-		var failure api.JobError
-		if json.Unmarshal([]byte(m.Failure), &failure) == nil { // FailureRecord wrote it
-			text = failure.Error
-		}
+	if m.Failure != nil {
+		text = m.Failure.Error
 	}
 	if m.Field == FieldDeadReason || m.Field == FieldHoldReason {
 		reason = m.Value

@@ -2,7 +2,6 @@ package jobstore
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/redis/go-redis/v9"
 
@@ -23,10 +22,13 @@ type Move struct {
 	// Checkpoint replaces the stored one, "" leaves it. It is written with the run, so that it is
 	// never combined with the settlement of another lease.
 	Checkpoint string
-	Failure    string // an error that is recorded, see FailureRecord; "" for none
-	release    bool   // releases the unique key
-	follow     bool   // marks the consequences of the job's end as to be handled
-	Spec       string // replaces the encoded spec; "" leaves it
+	// Failure is the error of the attempt that m ends, nil if it did not fail. Lost is set if it
+	// failed because its lease ran out.
+	Failure *api.JobError
+	Lost    bool
+	release bool   // releases the unique key
+	follow  bool   // marks the consequences of the job's end as to be handled
+	Spec    string // replaces the encoded spec; "" leaves it
 
 	Outcome string // set by the call: Moved, Missing, or the job's present run
 }
@@ -114,9 +116,10 @@ func (s *Store) moveArguments(ctx context.Context, q Queue, moves []*Move) (keys
 	for _, m := range moves {
 		keys = append(keys, tenant.Run(m.Record.ID))
 	}
-	args = append(make([]any, 0, 4+19*len(moves)), sets, len(moves), s.store.NowMS(), q.Path())
+	now := s.store.NowMS()
+	args = append(make([]any, 0, 4+19*len(moves)), sets, len(moves), now, q.Path())
 	for _, m := range moves {
-		meta, failures, unique, spec, rank, at := 0, 0, 0, 0, -1, ScoreText(m.To.At)
+		meta, attempts, unique, spec, rank, at := 0, 0, 0, 0, -1, ScoreText(m.To.At)
 		if m.Field != "" || m.Checkpoint != "" {
 			keys = append(keys, tenant.Meta(m.Record.ID))
 			meta = len(keys)
@@ -125,9 +128,10 @@ func (s *Store) moveArguments(ctx context.Context, q Queue, moves []*Move) (keys
 			keys = append(keys, tenant.Spec(m.Record.ID))
 			spec = len(keys)
 		}
-		if m.Failure != "" {
+		attempt := m.attempt(now)
+		if attempt != "" {
 			keys = append(keys, tenant.Errors(m.Record.ID))
-			failures = len(keys)
+			attempts = len(keys)
 		}
 		if m.release && m.Record.Spec.UniqueKey != "" {
 			keys = append(keys, tenant.Unique(q.Namespace, q.Name, m.Record.Spec.UniqueKey))
@@ -142,7 +146,7 @@ func (s *Store) moveArguments(ctx context.Context, q Queue, moves []*Move) (keys
 		}
 		args = append(args, m.Record.ID, m.Record.Stored, m.To.String(),
 			positions[s.SetOf(q, m.Record.Run.State, m.Record.Spec.Score)], positions[s.SetOf(q, m.To.State, m.Record.Spec.Score)],
-			at, rank, m.Field, m.Value, m.Checkpoint, meta, failures, m.Failure, unique, m.Spec, spec, follow, m.events(), m.eventDetail(event.ActorOf(ctx)))
+			at, rank, m.Field, m.Value, m.Checkpoint, meta, attempts, attempt, unique, m.Spec, spec, follow, m.events(), m.eventDetail(event.ActorOf(ctx)))
 	}
 	return keys, args
 }
@@ -174,18 +178,6 @@ func (s *Store) announceMoves(ctx context.Context, pipe redis.Pipeliner, q Queue
 	if ready && IsFunctionQueue(q.Name) {
 		s.MarkReady(ctx, pipe, q, s.store.NowMS())
 	}
-}
-
-// FailureRecord returns the error e as it is stored. It begins with the lease epoch, by
-// which the script detects that a repeated call has already stored it:
-//
-//	{"epoch":3,"attempt":2,"error":"connection refused","at_ms":1700000000000}
-func FailureRecord(epoch int64, e api.JobError) (string, error) {
-	raw, err := api.EncodeJSON(e)
-	if err != nil {
-		return "", fmt.Errorf("queue: encode an error: %w", err)
-	}
-	return fmt.Sprintf(`{"epoch":%d,%s`, epoch, raw[1:]), nil
 }
 
 // Dead returns m with the dead state since now, a Unix time in milliseconds, for the given

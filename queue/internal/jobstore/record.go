@@ -3,7 +3,6 @@ package jobstore
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 
 	"github.com/codesous/sous/api"
 )
@@ -87,10 +86,10 @@ func NotFound(id string) error {
 	return api.Errorf(api.CodeJobNotFound, "job %s does not exist", id)
 }
 
-// View returns r, a job of tenant, as the API shows it, with errs, its stored errors, oldest first. Options
+// View returns r, a job of tenant, as the API shows it, without its attempts and errors. Options
 // that the job was made without have their defaults. What only the platform needs is left out:
 // the score, the caller of an invocation and its rights, the marks of a schedule.
-func (r *Record) View(tenant string, errs []string) (*api.Job, error) {
+func (r *Record) View(tenant string) *api.Job {
 	spec := r.Spec
 	j := &api.Job{
 		ID: r.ID, Namespace: spec.Namespace, Queue: spec.Queue, Payload: spec.Payload, JobOptions: spec.WithDefaults(),
@@ -108,7 +107,7 @@ func (r *Record) View(tenant string, errs []string) (*api.Job, error) {
 		j.Schedule = &api.JobTick{Schedule: tick.Schedule, TickMS: tick.TickMS, TickSeq: tick.TickSeq}
 	}
 	if r.Run.Worker != none {
-		j.WorkerID = r.Run.Worker
+		j.WorkerID, j.Host = r.Run.Worker, r.Run.Host
 	}
 	switch {
 	case r.Run.State == api.JobActive:
@@ -128,14 +127,7 @@ func (r *Record) View(tenant string, errs []string) (*api.Job, error) {
 	case api.JobDead:
 		j.DeadReason = r.Details[FieldDeadReason]
 	}
-	for _, raw := range errs {
-		var e api.JobError
-		if err := json.Unmarshal([]byte(raw), &e); err != nil {
-			return nil, fmt.Errorf("queue: decode an error of a job: %w", err)
-		}
-		j.Errors = append(j.Errors, e)
-	}
-	return j, nil
+	return j
 }
 
 // RawOf returns s as JSON, nil if it is empty.

@@ -72,7 +72,7 @@ func TestHeadersThatOnlyLookPlain(t *testing.T) {
 // TestRunsAreReadAsTheyWereWritten parses and formats runs, and refuses malformed ones.
 func TestRunsAreReadAsTheyWereWritten(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{"pending 0 0 1 - -", "active 1 2 3 1f w1 2", "active 1 2 3 1f w1@1700000000000 2", "dead 1 2 3 1f a@b@5", "active 1 2 3 - @7", "active 1 2 3 - w@07", "active 1 2 3 - w@"} {
+	for _, text := range []string{"pending 0 0 1 - -", "active 1 2 3 1f w1 2", "active 1 2 3 1f w1@1700000000000 2", "dead 1 2 3 1f a@b@5", "active 1 2 3 - @7", "active 1 2 3 - w@07", "active 1 2 3 - w@", "active 1 2 3 - w@7/mail-1", "active 1 2 3 - w@7/", "active 1 2 3 - w@7/a/b 1"} {
 		if r, err := ParseRun(text); err != nil || r.String() != text {
 			t.Errorf("ParseRun(%q) = %q, %v; want the same text and no error", text, r, err)
 		}
@@ -95,10 +95,27 @@ func TestRunsHaveTheirWorkersAndStarts(t *testing.T) {
 		"me@host@5":        {Worker: "me@host", Started: 5},
 		"me@host":          {Worker: "me@host"},
 		"me@0":             {Worker: "me@0"},
+		"me@host@5/mail-1": {Worker: "me@host", Started: 5, Host: "mail-1"},
+		"me@5/":            {Worker: "me@5/"},
+		"me@5x/mail-1":     {Worker: "me@5x/mail-1"},
+		"me/5":             {Worker: "me/5"},
 	} {
 		got, err := ParseRun("active 1 2 3 - " + text)
-		if err != nil || got.Worker != want.Worker || got.Started != want.Started {
-			t.Errorf("ParseRun of worker %q: got worker %q, start %d, error %v; want %q, %d", text, got.Worker, got.Started, err, want.Worker, want.Started)
+		if err != nil || got.Worker != want.Worker || got.Started != want.Started || got.Host != want.Host {
+			t.Errorf("ParseRun of worker %q: got worker %q, start %d, host %q, error %v; want %q, %d, %q", text, got.Worker, got.Started, got.Host, err, want.Worker, want.Started, want.Host)
+		}
+	}
+}
+
+// A host in a run is bounded, and has no character that ends a word of the run or a part of it.
+func TestHostOf(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"": "", "mail-1": "mail-1", "A.b_c:9": "A.b_c:9", "two words": "", "a@b": "", "a/b": "", "höst": "", "a\x00": "",
+		strings.Repeat("x", 255): strings.Repeat("x", 64),
+	} {
+		if got := HostOf(name); got != want {
+			t.Errorf("HostOf(%q): got %q, want %q", name, got, want)
 		}
 	}
 }

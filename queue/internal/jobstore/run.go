@@ -40,9 +40,11 @@ type Run struct {
 	settled string
 	// Worker is the last worker, "-" for none. Started is the Unix time in milliseconds at
 	// which it was given the job, stored behind the worker's id and an "@"; 0 in the runs of
-	// older releases, which have none.
+	// older releases, which have none. Host is the host that the worker named, see HostOf, stored
+	// behind the time and a "/", as in w7@1700000000000/mail-1; "" for none.
 	Worker  string
 	Started int64
+	Host    string
 	follows string // when the job's end has consequences: followsEnd, followsFailure, or "" for never
 }
 
@@ -68,6 +70,9 @@ func (r Run) String() string {
 	b = append(b, r.Worker...)
 	if r.Started > 0 {
 		b = strconv.AppendInt(append(b, '@'), r.Started, 10)
+		if r.Host != "" {
+			b = append(append(b, '/'), r.Host...)
+		}
 	}
 	if r.follows != "" {
 		b = append(append(b, ' '), r.follows...)
@@ -91,22 +96,39 @@ func ParseRun(s string) (Run, error) {
 	if err := cmp.Or(err1, err2, err3); err != nil {
 		return Run{}, fmt.Errorf("queue: malformed run %q: %w", s, err)
 	}
-	worker, started := parseWorker(words[5])
-	return Run{api.JobState(words[0]), attempt, epoch, at, words[4], worker, started, words[6]}, nil
+	r := Run{State: api.JobState(words[0]), Attempt: attempt, Epoch: epoch, At: at, settled: words[4], follows: words[6]}
+	r.Worker, r.Started, r.Host = parseWorker(words[5])
+	return r, nil
 }
 
-// parseWorker splits the sixth word of a run. An id may contain an "@", so the last one counts.
-// A word whose last part is not a time as String writes it is the id of a worker alone.
-func parseWorker(word string) (worker string, started int64) {
+// parseWorker splits the sixth word of a run. An id may contain an "@", so the last one counts. A
+// word whose last part is not as String writes it is the id of a worker alone.
+func parseWorker(word string) (worker string, started int64, host string) {
 	at := strings.LastIndexByte(word, '@')
 	if at <= 0 {
-		return word, 0
+		return word, 0, ""
 	}
-	started, err := strconv.ParseInt(word[at+1:], 10, 64)
-	if err != nil || started <= 0 || strconv.FormatInt(started, 10) != word[at+1:] {
-		return word, 0
+	text, host, hosted := strings.Cut(word[at+1:], "/")
+	started, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || started <= 0 || strconv.FormatInt(started, 10) != text || hosted && host == "" {
+		return word, 0, ""
 	}
-	return word[:at], started
+	return word[:at], started, host
+}
+
+// maxHost is the maximum length of a host in a run, in bytes: that of host names on Linux.
+const maxHost = 64
+
+// HostOf returns the first 64 bytes of a host name, as runs have it. It returns "" if name has other
+// characters than letters, digits and "-._:".
+func HostOf(name string) string {
+	for i := range len(name) {
+		c := name[i]
+		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune("-._:", rune(c)) {
+			return ""
+		}
+	}
+	return name[:min(len(name), maxHost)]
 }
 
 // Settle returns r after its lease was settled in the given way.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/client"
+	"github.com/codesous/sous/api/nearest"
 )
 
 // suggestNameWithin bounds the search for a name that was probably meant: the error waits for it.
@@ -135,7 +136,7 @@ func nearestName(name string, found []string) string {
 	if slices.Contains(names, name) {
 		return ""
 	}
-	return api.Nearest(name, names)
+	return nearest.Name(name, names)
 }
 
 // missingName returns the name that a server did not find: the one that its message quotes, or

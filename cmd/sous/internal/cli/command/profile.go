@@ -12,6 +12,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/client"
+	"github.com/codesous/sous/api/nearest"
 )
 
 // Profile is a server and a tenant and namespace on it, saved under a name. An empty field
@@ -121,7 +122,7 @@ func (p Profiles) Pick(name string) (Profile, error) {
 	if found, ok := p.Profiles[name]; ok {
 		return found, nil
 	}
-	if meant := api.Nearest(name, slices.Sorted(maps.Keys(p.Profiles))); meant != "" {
+	if meant := nearest.Name(name, slices.Sorted(maps.Keys(p.Profiles))); meant != "" {
 		return Profile{}, fmt.Errorf("no profile %q; did you mean %q?", name, meant)
 	}
 	return Profile{}, fmt.Errorf("no profile %q; see sous profile list", name)

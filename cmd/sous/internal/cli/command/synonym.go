@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/nearest"
 )
 
 // commandSynonyms are names that other command lines have for subcommands, with those of sous.
@@ -94,8 +94,8 @@ const maxSuggestions = 3
 
 // similarFlag returns the flag of known that name was probably meant to be, "" if none.
 func similarFlag(name string, known []string) string {
-	if nearest := api.Nearest(name, known); nearest != "" {
-		return nearest
+	if meant := nearest.Name(name, known); meant != "" {
+		return meant
 	}
 	for _, synonym := range flagSynonyms[name] {
 		if slices.Contains(known, synonym) {

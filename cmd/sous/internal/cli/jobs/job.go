@@ -169,27 +169,35 @@ func (a commands) newJob(f enqueueFlags, o api.JobOptions) (job api.NewJob, err 
 	return job, nil
 }
 
-// jobGetCommand returns sous job get, which is the only command that shows the errors of a
-// job's attempts: lists omit them.
+// jobGetCommand returns sous job get, which is the only command that shows the attempts of a job
+// and their errors: lists omit them.
 func (a commands) jobGetCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "get ID", Short: "Show a job with its errors", Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			t, ids, err := a.idTarget(cmd.Context(), command.JobID, args[0])
+	timeline := false
+	cmd := &cobra.Command{Use: "get ID", Short: "Show a job with its attempts and errors", Args: cobra.ExactArgs(1)}
+	cmd.Flags().BoolVar(&timeline, "timeline", false, "also show its changes, from the log of events and from its record")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		t, ids, err := a.idTarget(cmd.Context(), command.JobID, args[0])
+		if err != nil {
+			return err
+		}
+		if timeline {
+			job, err := t.Tenant.JobHistory(cmd.Context(), ids[0])
 			if err != nil {
 				return err
 			}
-			job, err := t.Tenant.Job(cmd.Context(), ids[0])
-			if err != nil {
-				return err
-			}
-			return a.Print(job, jobText(job))
-		},
+			return a.Print(job, jobText(job.Job)+timelineText(job.Timeline))
+		}
+		job, err := t.Tenant.Job(cmd.Context(), ids[0])
+		if err != nil {
+			return err
+		}
+		return a.Print(job, jobText(job))
 	}
+	return cmd
 }
 
 // jobText returns a job as a table of the fields that it has, then its payload, progress,
-// checkpoint and result, then its errors with their stacks.
+// checkpoint and result, then its attempts, and its errors with their stacks.
 func jobText(j api.Job) string {
 	rows := [][]string{
 		{"QUEUE", j.Namespace + "/" + j.Queue},
@@ -219,6 +227,7 @@ func jobText(j api.Job) string {
 	} else {
 		add("WORKER", j.WorkerID)
 	}
+	add("HOST", j.Host)
 	var b strings.Builder
 	b.WriteString(command.Table([]string{"JOB", j.ID}, rows))
 	for _, part := range []struct {
@@ -229,6 +238,7 @@ func jobText(j api.Job) string {
 			fmt.Fprintf(&b, "\n%s: %s", part.name, command.IndentJSON(part.raw))
 		}
 	}
+	b.WriteString(attemptsText(j.Attempts))
 	for _, e := range j.Errors {
 		fmt.Fprintf(&b, "\nattempt %d, %s: %s\n", e.Attempt, command.TimeText(e.AtMS), command.PrintableLines(e.Error))
 		for line := range strings.Lines(e.Stack) {

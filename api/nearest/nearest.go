@@ -1,27 +1,28 @@
-package api
+// Package nearest finds the name that a misspelt one was probably meant to be.
+package nearest
 
 import "strings"
 
-// nearestWithin is the largest number of edits between a name and the one that is suggested.
-const nearestWithin = 2
+// within is the largest number of edits between a name and the one that is suggested.
+const within = 2
 
-// Nearest returns the one of known that name was probably meant to be, "" if none is similar:
+// Name returns the one of known that name was probably meant to be, "" if none is similar:
 // the first with the fewest characters to insert, remove or replace (Levenshtein), at most two
 // and fewer than half of the characters. Upper and lower case count as equal.
 //
-//	Nearest("statee", []string{"cursor", "limit", "state"})  "state"
-func Nearest(name string, known []string) string {
-	nearest, least := "", nearestWithin+1
+//	Name("statee", []string{"cursor", "limit", "state"})  "state"
+func Name(name string, known []string) string {
+	meant, least := "", within+1
 	for _, k := range known {
 		// The difference of the lengths bounds the distance, and so the work for a long name.
-		if len(name)-len(k) > nearestWithin || len(k)-len(name) > nearestWithin {
+		if len(name)-len(k) > within || len(k)-len(name) > within {
 			continue
 		}
 		if d := editDistance(strings.ToLower(name), strings.ToLower(k)); d < least && 2*d < max(len(name), len(k)) {
-			nearest, least = k, d
+			meant, least = k, d
 		}
 	}
-	return nearest
+	return meant
 }
 
 // editDistance returns the number of bytes to insert, remove or replace to make b of a
