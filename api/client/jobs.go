@@ -11,6 +11,7 @@ import (
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/event"
 	"github.com/codesous/sous/api/sleep"
+	"github.com/codesous/sous/api/worker/parts"
 )
 
 // Queue returns the handle of a queue of n. It sends no request.
@@ -169,54 +170,34 @@ const (
 // repeats a request without a response, which is safe: a repeat by the same lease epoch
 // succeeds. After an error some jobs may be settled and others not.
 func (n *Namespace) AckJobs(ctx context.Context, acks []api.JobAck) ([]api.JobOutcome, error) {
-	size := func(a *api.JobAck) int { return len(a.Result) + len(a.Checkpoint) + len(a.Hold) }
-	return settle(ctx, n.tenant, "ack", acks, maxAckBytes, size, func(part []api.JobAck) any {
+	return settle(ctx, n.tenant, "ack", acks, maxAckBytes, parts.Ack, func(part []api.JobAck) any {
 		return map[string]any{"acks": part}
 	})
 }
 
-// FailJobs settles attempts that failed.
+// FailJobs settles attempts that failed. It cuts texts that are longer than the server keeps.
 func (n *Namespace) FailJobs(ctx context.Context, fails []api.JobFail) ([]api.JobOutcome, error) {
-	cut := make([]api.JobFail, len(fails))
-	for i, f := range fails { // the server truncates a longer text; see MaxJobErrorBytes
-		f.Error, f.Stack = api.TruncateText(f.Error, api.MaxJobErrorBytes), api.TruncateText(f.Stack, api.MaxJobStackBytes)
-		cut[i] = f
-	}
-	size := func(f *api.JobFail) int { return 6 * (len(f.Error) + len(f.Stack)) } // if every byte is escaped
-	return settle(ctx, n.tenant, "fail", cut, maxFailBytes, size, func(part []api.JobFail) any {
+	return settle(ctx, n.tenant, "fail", parts.Cut(fails), maxFailBytes, parts.Fail, func(part []api.JobFail) any {
 		return map[string]any{"fails": part}
 	})
 }
 
 // HeartbeatJobs extends leases, and sends progress and checkpoints.
 func (n *Namespace) HeartbeatJobs(ctx context.Context, workerID string, beats []api.JobHeartbeat) ([]api.JobOutcome, error) {
-	size := func(h *api.JobHeartbeat) int { return len(h.Checkpoint) + api.MaxProgressMessage }
-	return settle(ctx, n.tenant, "heartbeat", beats, maxBeatBytes, size, func(part []api.JobHeartbeat) any {
+	return settle(ctx, n.tenant, "heartbeat", beats, maxBeatBytes, parts.Heartbeat, func(part []api.JobHeartbeat) any {
 		return map[string]any{"worker_id": workerID, "jobs": part}
 	})
 }
 
-// settleOverhead is the size of a job in a request without its variable fields, in bytes.
-const settleOverhead = 300
-
-// settle sends jobs in requests of bounded size, one after the other. A job that exceeds the
-// bound by itself has a request of its own, which the server may refuse.
+// settle sends jobs in requests of bounded size, one after the other.
 func settle[T any](ctx context.Context, t *Tenant, verb string, jobs []T, most int, size func(*T) int, body func([]T) any) ([]api.JobOutcome, error) {
 	out := make([]api.JobOutcome, 0, len(jobs))
-	for len(jobs) > 0 {
-		n, bytes := 0, 0
-		for n < len(jobs) && n < api.MaxSettleJobs {
-			more := settleOverhead + size(&jobs[n])
-			if n > 0 && bytes+more > most {
-				break
-			}
-			n, bytes = n+1, bytes+more
-		}
-		outcomes, err := t.settleOnce(ctx, verb, body(jobs[:n]))
+	for part := range parts.Of(jobs, most, size) {
+		outcomes, err := t.settleOnce(ctx, verb, body(part))
 		if err != nil {
 			return nil, err
 		}
-		out, jobs = append(out, outcomes...), jobs[n:]
+		out = append(out, outcomes...)
 	}
 	return out, nil
 }
