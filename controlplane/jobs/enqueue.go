@@ -82,8 +82,8 @@ func (a *API) enqueueJobs(w http.ResponseWriter, r *http.Request) ([]api.Enqueue
 	if err := validateQueuePath(tenant, namespace, name); err != nil {
 		return nil, err
 	}
-	if strings.HasPrefix(name, api.FunctionQueuePrefix) {
-		return nil, api.Errorf(api.CodeQueueReserved, "queue %s is the platform's: invoke the function asynchronously", name)
+	if err := refuseReserved(name); err != nil {
+		return nil, err
 	}
 	key, err := rest.IdempotencyKey(r)
 	if err != nil {
@@ -101,16 +101,27 @@ func (a *API) enqueueJobs(w http.ResponseWriter, r *http.Request) ([]api.Enqueue
 	if err != nil {
 		return nil, err
 	}
-	ctx := r.Context()
-	for i := range jobs {
-		if err := a.mayRun(ctx, tenant, namespace, &jobs[i].JobOptions); err != nil {
+	return a.enqueue(r.Context(), queue.Enqueue{Tenant: tenant, Namespace: namespace, Queue: name, Jobs: jobs, IdempotencyKey: key})
+}
+
+// refuseReserved returns CodeQueueReserved for the queue of a function.
+func refuseReserved(name string) error {
+	if !strings.HasPrefix(name, api.FunctionQueuePrefix) {
+		return nil
+	}
+	return api.Errorf(api.CodeQueueReserved, "queue %s is the platform's: invoke the function asynchronously", name)
+}
+
+// enqueue adds jobs for the caller of ctx, whose names are valid. Errors: those of mayRun and of
+// queue.Broker.Enqueue.
+func (a *API) enqueue(ctx context.Context, e queue.Enqueue) ([]api.EnqueuedJob, error) {
+	for i := range e.Jobs {
+		if err := a.mayRun(ctx, e.Tenant, e.Namespace, &e.Jobs[i].JobOptions); err != nil {
 			return nil, err
 		}
 	}
-	return a.queue.Enqueue(ctx, queue.Enqueue{
-		Tenant: tenant, Namespace: namespace, Queue: name, Jobs: jobs, IdempotencyKey: key,
-		Confined: rest.CallerOf(ctx).Namespace != "", By: author(ctx),
-	})
+	e.Confined, e.By = rest.CallerOf(ctx).Namespace != "", author(ctx)
+	return a.queue.Enqueue(ctx, e)
 }
 
 // list returns the jobs of the request. An empty list is returned as it is; the broker

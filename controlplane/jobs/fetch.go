@@ -73,7 +73,7 @@ func (a *API) fetchJobs(w http.ResponseWriter, r *http.Request) error {
 		err = r.Context().Err()
 	}
 	if err != nil {
-		a.release(r, tenant, jobs)
+		a.release(r.Context(), tenant, jobs)
 		return err
 	}
 	body, err := appendFetched(nil, jobs)
@@ -81,11 +81,11 @@ func (a *API) fetchJobs(w http.ResponseWriter, r *http.Request) error {
 		err = rest.HoldAnswer(w, len(body))
 	}
 	if err != nil {
-		a.release(r, tenant, jobs)
+		a.release(r.Context(), tenant, jobs)
 		return err
 	}
 	if !rest.WriteBody(w, r, http.StatusOK, body) {
-		a.release(r, tenant, jobs)
+		a.release(r.Context(), tenant, jobs)
 	}
 	return nil
 }
@@ -209,11 +209,11 @@ func roundOf(wanted, claimed, size int) int {
 // release returns jobs to their queues whose fetcher did not receive them. It fails them
 // with a snooze of 0 ms: they are due immediately and the attempt does not count. If the
 // release fails, the jobs return when their leases expire.
-func (a *API) release(r *http.Request, tenant string, jobs []api.FetchedJob) {
+func (a *API) release(ctx context.Context, tenant string, jobs []api.FetchedJob) {
 	if len(jobs) == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), releaseTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
 	now := int64(0)
 	fails := make([]api.JobFail, len(jobs))
@@ -221,7 +221,7 @@ func (a *API) release(r *http.Request, tenant string, jobs []api.FetchedJob) {
 		fails[i] = api.JobFail{ID: jobs[i].ID, LeaseEpoch: jobs[i].LeaseEpoch, SnoozeMS: &now}
 	}
 	if _, err := a.queue.Fail(ctx, tenant, fails); err != nil {
-		a.log.Warn("jobs whose fetcher has gone could not be released; they return when their leases expire", zap.String("request_id", rest.RequestID(r.Context())),
+		a.log.Warn("jobs whose fetcher has gone could not be released; they return when their leases expire", zap.String("request_id", rest.RequestID(ctx)),
 			zap.String("tenant", tenant), zap.Int("jobs", len(jobs)), zap.Error(err))
 	}
 }

@@ -37,41 +37,57 @@ const (
 	MaxHeartbeatBytes = 8 << 20
 )
 
-// settling describes a route that settles jobs: how its body is decoded, and the
-// operation. B is the body, T one of its jobs. The three routes differ only in this.
+// settlement is an operation that settles jobs. T is one of its jobs.
+type settlement[T any] struct {
+	field string          // of a request, which holds the jobs
+	id    func(*T) string // of a job
+	do    func(ctx context.Context, tenant string, jobs []T) ([]api.JobOutcome, error)
+}
+
+// settlements are the three operations, for the routes and for the stream of workers.
+type settlements struct {
+	ack       settlement[api.JobAck]
+	fail      settlement[api.JobFail]
+	heartbeat settlement[api.JobHeartbeat]
+}
+
+func (a *API) settlements() settlements {
+	return settlements{
+		ack:       settlement[api.JobAck]{"acks", func(j *api.JobAck) string { return j.ID }, a.queue.Ack},
+		fail:      settlement[api.JobFail]{"fails", func(j *api.JobFail) string { return j.ID }, a.queue.Fail},
+		heartbeat: settlement[api.JobHeartbeat]{"jobs", func(j *api.JobHeartbeat) string { return j.ID }, a.queue.Heartbeat},
+	}
+}
+
+// settling describes a route that settles jobs. B is the body, T one of its jobs. The three
+// routes differ only in this.
 type settling[B, T any] struct {
+	settlement[T]
 	verb, summary string
 	bodies        rest.Decoder[B]
 	limit         int64
-	// jobs returns the jobs of a body, which stand in the field of that name; id returns
-	// the id of one.
-	jobs  func(*B) []T
-	field string // the field that holds the jobs
-	id    func(*T) string
+	jobs          func(*B) []T // of a body
 	// begin is called before the jobs are settled, nil for none.
 	begin func(ctx context.Context, tenant string, body *B) error
-	do    func(ctx context.Context, tenant string, jobs []T) ([]api.JobOutcome, error)
 }
 
 // settleEndpoints declares :ack, :fail and :heartbeat. Heartbeats settle nothing, but have
 // the same form: they prove the lease of each job and get an outcome each. They also
 // refresh the record of the worker in T/workers, even if all of their leases are lost.
 func (a *API) settleEndpoints() []rest.Endpoint {
+	kinds := a.settlements()
 	return []rest.Endpoint{
 		settleEndpoint(a, settling[ackBody, api.JobAck]{
 			verb: "ack", summary: "Say of jobs that their attempt went well", limit: MaxAckBytes,
-			jobs: func(b *ackBody) []api.JobAck { return b.Acks }, field: "acks",
-			id: func(j *api.JobAck) string { return j.ID }, do: a.queue.Ack,
+			jobs: func(b *ackBody) []api.JobAck { return b.Acks }, settlement: kinds.ack,
 		}),
 		settleEndpoint(a, settling[failBody, api.JobFail]{
 			verb: "fail", summary: "Say of jobs that their attempt failed", limit: api.MaxRequestBytes,
-			jobs: func(b *failBody) []api.JobFail { return b.Fails }, field: "fails",
-			id: func(j *api.JobFail) string { return j.ID }, do: a.queue.Fail,
+			jobs: func(b *failBody) []api.JobFail { return b.Fails }, settlement: kinds.fail,
 		}),
 		settleEndpoint(a, settling[heartbeatBody, api.JobHeartbeat]{
 			verb: "heartbeat", summary: "Extend the leases of jobs, and keep their progress and checkpoints", limit: MaxHeartbeatBytes,
-			jobs: func(b *heartbeatBody) []api.JobHeartbeat { return b.Jobs }, field: "jobs",
-			id: func(j *api.JobHeartbeat) string { return j.ID }, do: a.queue.Heartbeat,
+			jobs: func(b *heartbeatBody) []api.JobHeartbeat { return b.Jobs }, settlement: kinds.heartbeat,
 			begin: func(ctx context.Context, tenant string, b *heartbeatBody) error {
 				return a.queue.NoteAlive(ctx, tenant, rest.CallerOf(ctx).Namespace, b.WorkerID)
 			},
@@ -116,9 +132,8 @@ func settleEndpoint[B, T any](a *API, how settling[B, T]) rest.Endpoint {
 	})
 }
 
-// settle decodes the request and settles its jobs. Errors concern the request as a whole:
-// CodeInvalid for none or more than api.MaxSettleJobs jobs, and those of the broker. After
-// an error of the broker some jobs may be settled.
+// settle decodes the request and settles its jobs. Errors concern the request as a whole: those of
+// settlement.settle.
 func settle[B, T any](a *API, w http.ResponseWriter, r *http.Request, how *settling[B, T]) ([]api.JobOutcome, error) {
 	ctx, tenant := r.Context(), rest.PathParam(r, "tenant")
 	if err := api.ValidateTenant(tenant); err != nil {
@@ -133,30 +148,38 @@ func settle[B, T any](a *API, w http.ResponseWriter, r *http.Request, how *settl
 		return nil, err
 	}
 	jobs := how.jobs(&body)
-	switch {
-	case len(jobs) == 0:
-		return nil, api.InvalidField(how.field, "must hold at least one")
-	case len(jobs) > api.MaxSettleJobs:
-		return nil, api.InvalidField(how.field, "are too many")
+	if err := how.check(jobs); err != nil {
+		return nil, err
 	}
 	if how.begin != nil {
 		if err := how.begin(ctx, tenant, &body); err != nil {
 			return nil, err
 		}
 	}
-	return settleKnown(ctx, a, tenant, jobs, how)
+	return how.settle(ctx, a, tenant, jobs)
 }
 
-// settleKnown settles the jobs that the caller may settle. The outcome of each of the
+// check returns CodeInvalid for none or more than api.MaxSettleJobs jobs.
+func (s *settlement[T]) check(jobs []T) error {
+	switch {
+	case len(jobs) == 0:
+		return api.InvalidField(s.field, "must hold at least one")
+	case len(jobs) > api.MaxSettleJobs:
+		return api.InvalidField(s.field, "are too many")
+	}
+	return nil
+}
+
+// settle settles the jobs that the caller may settle. The outcome of each of the
 // others is CodeJobNotFound: they do not exist, lie in another namespace, or belong to the
-// platform's fn queues.
-func settleKnown[B, T any](ctx context.Context, a *API, tenant string, jobs []T, how *settling[B, T]) ([]api.JobOutcome, error) {
-	known, indexes, err := a.settleable(ctx, tenant, len(jobs), func(i int) string { return how.id(&jobs[i]) })
+// platform's fn queues. Errors: those of the broker; some jobs may be settled then.
+func (s *settlement[T]) settle(ctx context.Context, a *API, tenant string, jobs []T) ([]api.JobOutcome, error) {
+	known, indexes, err := a.settleable(ctx, tenant, len(jobs), func(i int) string { return s.id(&jobs[i]) })
 	if err != nil {
 		return nil, err
 	}
 	if len(indexes) == len(jobs) {
-		return how.do(ctx, tenant, jobs)
+		return s.do(ctx, tenant, jobs)
 	}
 	var mine []T
 	for _, i := range indexes {
@@ -164,14 +187,14 @@ func settleKnown[B, T any](ctx context.Context, a *API, tenant string, jobs []T,
 	}
 	var done []api.JobOutcome
 	if len(mine) > 0 {
-		done, err = how.do(ctx, tenant, mine)
+		done, err = s.do(ctx, tenant, mine)
 		if err != nil {
 			return nil, err
 		}
 	}
 	out := make([]api.JobOutcome, len(jobs))
 	for i := range jobs {
-		if id := how.id(&jobs[i]); !known[id] {
+		if id := s.id(&jobs[i]); !known[id] {
 			out[i] = api.JobOutcome{ID: id, Code: api.CodeJobNotFound, Message: jobNotFound(id).Message}
 		}
 	}

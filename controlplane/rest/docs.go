@@ -17,6 +17,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/codesous/sous/controlplane/access"
+	"github.com/codesous/sous/controlplane/rest/docexample"
 )
 
 const (
@@ -139,18 +140,18 @@ func docsOperationOf(document *huma.OpenAPI, op *huma.Operation) docsOperation {
 	if op.RequestBody != nil {
 		d.Bodies = append(d.Bodies, docsBodies(document, "request", op.RequestBody.Content)...)
 		d.HasBody = true
-		d.Body = exampleOf(op.RequestBody.Content)
+		d.Body = docexample.Body(op.RequestBody.Content)
 	}
 	for _, status := range slices.Sorted(maps.Keys(op.Responses)) {
 		if op.Responses[status].Ref != "" {
 			continue // a problem, which every operation has
 		}
 		d.Bodies = append(d.Bodies, docsBodies(document, status, op.Responses[status].Content)...)
-		if text := exampleOf(op.Responses[status].Content); text != "" {
+		if text := docexample.Body(op.Responses[status].Content); text != "" {
 			d.Answer = status + "\n" + text
 		}
 	}
-	d.Curl, d.Example = curl(op), examplePath(op)
+	d.Curl, d.Example = docexample.Curl(op), docexample.Path(op)
 	return d
 }
 

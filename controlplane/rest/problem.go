@@ -86,6 +86,32 @@ const defaultRetryAfter = time.Second
 // maxProblemFields bounds the fields that a problem names: a body of 1 MiB can have 100,000 faults.
 const maxProblemFields = 100
 
+// codedError returns the coded error that an answer shows for err.
+func codedError(err error) *api.Error {
+	var coded *api.Error
+	switch {
+	case errors.As(err, &coded):
+		return coded
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		// The caller has gone, or the server is ending.
+		return api.Errorf(api.CodeShuttingDown, "the request was given up before it was answered")
+	}
+	return api.Errorf(api.CodeInternal, "an internal error; the log has it under the request id")
+}
+
+// Refusal returns the error with which a part of the request of ctx is refused, whose status is not
+// the part's: a frame of a stream. It logs err as the failure of a request.
+func Refusal(ctx context.Context, err error) *api.Error {
+	coded := *codedError(err)
+	x := exchangeOf(ctx)
+	p := newProblem(&coded, RequestID(ctx))
+	if x != nil {
+		x.server.logFailure(ctx, p, http.MethodPost, x.answer.route, err)
+	}
+	coded.Message, coded.Fields = p.Detail, p.Errors
+	return &coded
+}
+
 // newProblem returns the problem that the caller sees of err:
 //
 //	*api.Error (also wrapped)      its code, message, fields, items, quota, RetryAfter
@@ -95,15 +121,7 @@ const maxProblemFields = 100
 // 429 and 503 have a Retry-After, by default a second; an exhausted quota does not, since
 // time does not free it.
 func newProblem(err error, requestID string) *Problem {
-	var coded *api.Error
-	switch {
-	case errors.As(err, &coded):
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		// The caller has gone, or the server is ending.
-		coded = api.Errorf(api.CodeShuttingDown, "the request was given up before it was answered")
-	default:
-		coded = api.Errorf(api.CodeInternal, "an internal error; the log has it under the request id")
-	}
+	coded := codedError(err)
 	// The refused value may be an API key in the wrong place, or the name of a field.
 	message := api.WithoutKeys(coded.Message)
 	fields := slices.Clone(coded.Fields[:min(len(coded.Fields), maxProblemFields)])

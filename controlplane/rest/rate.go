@@ -18,13 +18,7 @@ func (s *Server) pace(w http.ResponseWriter, r *http.Request) error {
 	case access.Public, access.Runner, access.FunctionInvoke:
 		return nil
 	}
-	c := admission.Client{}
-	caller := CallerOf(r.Context())
-	c.Tenant, c.Key = caller.Tenant, caller.Identity().KeyID
-	if c.Key == "" {
-		c.Address = admission.AddressOf(r.RemoteAddr)
-	}
-	wait, err := s.rates.Take(c, writes(r.Method, route.Action), s.clock())
+	wait, err := s.rates.Take(clientOf(r, CallerOf(r.Context())), writes(r.Method, route.Action), s.clock())
 	if err != nil {
 		return s.metrics.refuse(refusedRate, err)
 	}
@@ -33,6 +27,15 @@ func (s *Server) pace(w http.ResponseWriter, r *http.Request) error {
 	}
 	trackedOf(w).ticket.Waits()
 	return sleep.For(r.Context(), wait)
+}
+
+// clientOf returns the client that the rate of a request is for.
+func clientOf(r *http.Request, caller *access.Caller) admission.Client {
+	c := admission.Client{Tenant: caller.Tenant, Key: caller.Identity().KeyID}
+	if c.Key == "" {
+		c.Address = admission.AddressOf(r.RemoteAddr)
+	}
+	return c
 }
 
 // writes reports whether requests of an action count as writes. A fetch of jobs does not: what it

@@ -1,4 +1,6 @@
-package rest
+// Package docexample renders the examples of an OpenAPI document for its page: bodies, paths, and
+// commands of curl.
+package docexample
 
 import (
 	"bytes"
@@ -12,8 +14,8 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 )
 
-// exampleOf returns the example of a body, indented; "" if it has none.
-func exampleOf(content map[string]*huma.MediaType) string {
+// Body returns the example of a body, indented; "" if it has none.
+func Body(content map[string]*huma.MediaType) string {
 	for _, contentType := range slices.Sorted(maps.Keys(content)) {
 		raw, ok := content[contentType].Example.(json.RawMessage)
 		if !ok {
@@ -28,8 +30,8 @@ func exampleOf(content map[string]*huma.MediaType) string {
 	return ""
 }
 
-// examplePath returns the path of op with the values of its examples, and the query.
-func examplePath(op *huma.Operation) string {
+// Path returns the path of op with the values of its examples, and the query.
+func Path(op *huma.Operation) string {
 	path, query := op.Path, url.Values{}
 	for _, p := range op.Parameters {
 		if p.Example == nil {
@@ -52,17 +54,17 @@ func examplePath(op *huma.Operation) string {
 	return path
 }
 
-// curl returns the command that sends the example of op to $SOUS_URL.
-func curl(op *huma.Operation) string {
+// Curl returns the command that sends the example of op to $SOUS_URL.
+func Curl(op *huma.Operation) string {
 	var command strings.Builder
-	fmt.Fprintf(&command, "curl -X %s \"$SOUS_URL%s\"", op.Method, examplePath(op))
+	fmt.Fprintf(&command, "curl -X %s \"$SOUS_URL%s\"", op.Method, Path(op))
 	if len(op.Security) > 0 {
 		command.WriteString(" \\\n  -H \"Authorization: Bearer $SOUS_KEY\"")
 	}
 	if op.RequestBody == nil {
 		return command.String()
 	}
-	if text := exampleOf(op.RequestBody.Content); text != "" {
+	if text := Body(op.RequestBody.Content); text != "" {
 		quoted := strings.ReplaceAll(text, "'", `'\''`)
 		fmt.Fprintf(&command, " \\\n  -H \"Content-Type: application/json\" \\\n  -d '%s'", quoted)
 	}
