@@ -5,13 +5,15 @@
 # make test262 TEST262=/path  runs ECMAScript's conformance suite from a checkout
 # make urlpattern URLPATTERN_DATA=/path  the cases of web-platform-tests for URLPattern
 # make compat  packages of npm in the sandbox, compared with Node.js; needs node, npm and a network
-# make lint   golangci-lint
+# make lint   golangci-lint, and the messages of workers (make lint-proto)
+# make proto  generates the code of api/worker/v1
 # make build  bin/sous
 # make release  dist/: archives, Debian packages, an SBOM and checksums of a release
 # make upgrade-records  the records of a release, for the test of upgrades: docs/upgrade.md
 
 GO            ?= go
 GOLANGCI_LINT ?= v2.15.0
+BUF           ?= v1.75.0
 # The version to stamp; without it, the binary is a development version of the next release.
 VERSION       ?=
 LDFLAGS       := -s -w -X github.com/codesous/sous/cmd/sous/internal/build.version=$(VERSION)
@@ -28,7 +30,7 @@ STORE_SERVER ?=
 export CGO_ENABLED ?= 0
 export SOUS_TEST_STORE_SERVER := $(STORE_SERVER)
 
-.PHONY: all run build release upgrade-records test test-packages test-cadence test-python-client test-platform test-redis test-npm test-chromium bench test262 urlpattern compat lint fuzz fmt clean
+.PHONY: all run build release upgrade-records test test-packages test-cadence test-python-client test-platform test-redis test-npm test-chromium bench test262 urlpattern compat lint lint-proto proto proto-baseline fuzz fmt clean
 
 all: build
 
@@ -118,9 +120,27 @@ urlpattern:
 
 # The linter's govet has all analyzers of go vet. -trimpath as in make build, so that
 # both share go's build cache.
-lint:
+lint: lint-proto
 	GOFLAGS="$$($(GO) env GOFLAGS) -trimpath" \
 	$(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT) run ./...
+
+BUF_RUN = GOFLAGS= $(GO) run github.com/bufbuild/buf/cmd/buf@$(BUF)
+
+# The messages of workers: their style, that a change breaks no client of the last release, and that
+# the generated code is theirs.
+lint-proto:
+	$(BUF_RUN) lint
+	$(BUF_RUN) breaking --against api/worker/v1/baseline.binpb
+	$(BUF_RUN) generate -o $(BIN)/proto
+	diff $(BIN)/proto/api/worker/v1/worker.pb.go api/worker/v1/worker.pb.go
+	diff -r $(BIN)/proto/api/worker/v1/workerv1connect api/worker/v1/workerv1connect
+
+proto:
+	$(BUF_RUN) generate
+
+# At a release: from then on, changes are compared with its messages.
+proto-baseline:
+	$(BUF_RUN) build -o api/worker/v1/baseline.binpb
 
 # Every fuzz target for FUZZTIME, one after another.
 fuzz:

@@ -70,6 +70,8 @@ require github.com/joho/godotenv v1.5.1
 
 require github.com/standard-webhooks/standard-webhooks/libraries v0.0.1
 
+require connectrpc.com/connect v1.21.1
+
 require (
 	filippo.io/hpke v0.4.0 // indirect
 	github.com/BurntSushi/toml v1.4.1-0.20240526193622-a339e1f7089c // indirect

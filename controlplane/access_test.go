@@ -87,6 +87,7 @@ var accessRows = []row{
 	{route: "POST N/queues/{queue}/jobs", roles: "adoiw", reach: reachPath, path: "N/queues/emails/jobs", body: "[]", action: "cs:job:enqueue"},
 	{route: "GET N/queues/{queue}/jobs", roles: "adoivw", reach: reachPath, path: "N/queues/emails/jobs", body: "", action: "cs:job:read"},
 	{route: "POST T/jobs:fetch", roles: "adow", reach: reachQuery, path: "T/jobs:fetch", body: `{"namespace":"payments","queues":["nothing"],"worker_id":"w1"}`, action: "cs:job:fetch"},
+	{route: "POST /sous.worker.v1.WorkerService/Lifecycle", roles: "*", reach: reachAll, path: "/sous.worker.v1.WorkerService/Lifecycle", body: "", action: ""}, // its frames: TestStreamHasTheRightsOfItsKey
 	{route: "POST T/jobs:ack", roles: "adow", reach: reachAll, path: "T/jobs:ack", body: `{"acks":[{"id":"` + activationID + `","lease_epoch":1}]}`, action: "cs:job:settle"},
 	{route: "POST T/jobs:fail", roles: "adow", reach: reachAll, path: "T/jobs:fail", body: `{"fails":[{"id":"` + activationID + `","lease_epoch":1,"error":"x"}]}`, action: "cs:job:settle"},
 	{route: "POST T/jobs:heartbeat", roles: "adow", reach: reachAll, path: "T/jobs:heartbeat", body: `{"worker_id":"w1","jobs":[{"id":"` + activationID + `","lease_epoch":1}]}`, action: "cs:job:settle"},
@@ -262,7 +263,8 @@ func TestWhoMayDoWhat(t *testing.T) {
 	active, cancelled := k.jobs(t)
 	k.addTask(t)
 	foreign := storagetest.Tenant(t)
-	paths := strings.NewReplacer(append(installPaths(k.tenant),
+	const stream = "/sous.worker.v1.WorkerService/Lifecycle" // has letters that stand for paths
+	paths := strings.NewReplacer(append(append([]string{stream, stream}, installPaths(k.tenant)...),
 		"T", "/v1/tenants/"+k.tenant, "N", "/v1/tenants/"+k.tenant+"/namespaces/payments",
 		"F", k.fn(""), "A", "/v1/tenants/"+k.tenant+"/activations/"+run.ActivationID, "J", active, "C", cancelled,
 	)...)

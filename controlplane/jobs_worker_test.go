@@ -74,13 +74,9 @@ func TestTheWorkerOverHTTP(t *testing.T) {
 	}
 }
 
-// The Go worker's heartbeats keep a lease that is shorter than the work, carry
-// progress and checkpoints, and tell the handler that its job was cancelled.
-func TestTheWorkerHearsOfItsJobs(t *testing.T) {
-	t.Parallel()
-	// A heartbeat has a third of it, and is late only on a machine that stands still.
-	const lease = 6 * time.Second
-	h := start(t)
+// maintain runs the loop that ends leases.
+func maintain(t *testing.T, h *harness) {
+	t.Helper()
 	maintained, done := context.WithCancel(t.Context())
 	var maintenance sync.WaitGroup
 	ticker, err := scheduler.NewTicker(h.store, h.queue, nil, zap.NewNop())
@@ -90,6 +86,16 @@ func TestTheWorkerHearsOfItsJobs(t *testing.T) {
 	maintenance.Go(func() { scheduler.NewLoop(h.store, h.queue, ticker, zap.NewNop()).Run(maintained) })
 	t.Cleanup(maintenance.Wait)
 	t.Cleanup(done)
+}
+
+// The Go worker's heartbeats keep a lease that is shorter than the work, carry
+// progress and checkpoints, and tell the handler that its job was cancelled.
+func TestTheWorkerHearsOfItsJobs(t *testing.T) {
+	t.Parallel()
+	// A heartbeat has a third of it, and is late only on a machine that stands still.
+	const lease = 6 * time.Second
+	h := start(t)
+	maintain(t, h)
 	c, err := client.New(h.URL, client.Config{})
 	if err != nil {
 		t.Fatalf("New: %v", err)

@@ -51,6 +51,7 @@ import (
 	"github.com/codesous/sous/controlplane/web"
 	webhooksapi "github.com/codesous/sous/controlplane/webhooks"
 	"github.com/codesous/sous/docs"
+	"github.com/codesous/sous/metrics"
 	"github.com/codesous/sous/queue"
 	"github.com/codesous/sous/queue/tasks"
 	"github.com/codesous/sous/scheduler"
@@ -102,6 +103,8 @@ type Config struct {
 	// documents that wait at the same time on this replica. One tenant may have at most half
 	// of them (default admission.DefaultWaits).
 	MaxWaits int
+	// Streams bounds the streams of workers (default: the defaults of jobs.StreamConfig).
+	Streams jobs.StreamConfig
 	// Rates limits the requests of each client a second on this replica (default: no limit).
 	Rates admission.RateConfig
 	// BodyBudget bounds the bytes of request bodies and answers in memory (default
@@ -248,9 +251,13 @@ func (s *Server) endpoints(ctx context.Context, engine Engine, broker *queue.Bro
 	}
 	waits := admission.NewWaits(cfg.MaxWaits)
 	all := s.serviceEndpoints(cfg)
+	jobsAPI := jobs.New(broker, taskService, events.New(s.store), engine, waits, cfg.Streams, cfg.Logger)
+	if err := metrics.Register(cfg.Metrics, jobsAPI.Collectors()...); err != nil {
+		return nil, err
+	}
 	for _, resource := range []interface{ Endpoints() []rest.Endpoint }{
 		functions.New(s.store, engine, engine, cfg.Clock, cfg.FollowInterval, waits),
-		jobs.New(broker, taskService, events.New(s.store), engine, waits, cfg.Logger),
+		jobsAPI,
 		documentsapi.New(documentService, waits),
 		tenancy.New(s.store, cfg.Quotas, cfg.Secrets, s.auth, cfg.Clock),
 		triggers.New(s.store, schedules, engine, cfg.Clock),

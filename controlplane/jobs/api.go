@@ -5,7 +5,8 @@
 // The files follow the life of a job: producers add it (enqueue.go), workers take it under a
 // lease (fetch.go) and settle it (settle.go), operators read and change it (jobs.go) or its
 // queue (queues.go). batches.go, workers.go and tasks.go have the other resources, events.go the
-// log of events.
+// log of events. stream.go has the stream of workers: stream_session.go reads its frames,
+// stream_frame.go carries them out, and stream_fetch.go serves its fetches.
 //
 // Keys that are limited to one namespace are checked in two ways. The path of a queue
 // contains its namespace, which package rest checks. The paths of jobs, tasks and the calls
@@ -50,14 +51,15 @@ type API struct {
 	taskTypeFeeds *taskTypeHub
 	eventFeeds    *eventHub
 
+	streams       *streams
 	enqueueBodies rest.Decoder[enqueueBody]
 	fetchBodies   rest.Decoder[api.FetchRequest]
 }
 
 // New returns the API of broker, tasks and events. engine authorizes the functions that jobs run, and
-// waits limits the fetches that wait.
-func New(broker *queue.Broker, tasks *tasks.Tasks, events *events.Log, engine Engine, waits *admission.Waits, log *zap.Logger) *API {
-	return &API{
+// waits limits the fetches that wait and the streams, whose other bounds stream has.
+func New(broker *queue.Broker, tasks *tasks.Tasks, events *events.Log, engine Engine, waits *admission.Waits, stream StreamConfig, log *zap.Logger) *API {
+	a := &API{
 		queue:         broker,
 		tasks:         tasks,
 		events:        events,
@@ -70,6 +72,8 @@ func New(broker *queue.Broker, tasks *tasks.Tasks, events *events.Log, engine En
 		enqueueBodies: rest.NewDecoder[enqueueBody](),
 		fetchBodies:   rest.NewDecoder[api.FetchRequest](),
 	}
+	a.streams = newStreams(a, stream)
+	return a
 }
 
 // Endpoints returns the declarations of all routes of the API.
@@ -77,7 +81,7 @@ func (a *API) Endpoints() []rest.Endpoint {
 	var all []rest.Endpoint
 	for _, some := range [][]rest.Endpoint{
 		a.jobEndpoints(), a.transitionEndpoints(), a.enqueueEndpoints(), a.fetchEndpoints(), a.settleEndpoints(),
-		a.queueEndpoints(), a.batchEndpoints(), a.workerEndpoints(), a.taskEndpoints(), a.taskEventEndpoints(), a.eventEndpoints(),
+		a.queueEndpoints(), a.batchEndpoints(), a.workerEndpoints(), a.taskEndpoints(), a.taskEventEndpoints(), a.eventEndpoints(), a.streamEndpoints(),
 	} {
 		all = append(all, some...)
 	}

@@ -296,7 +296,13 @@ const (
 // HTTPServer returns an http.Server for addr with bounded connections. The caller
 // starts it and shuts it down.
 func (s *Server) HTTPServer(addr string) *http.Server {
+	// The stream of workers needs HTTP/2 also where there is no TLS.
+	protocols := &http.Protocols{}
+	protocols.SetHTTP1(true)
+	protocols.SetHTTP2(true)
+	protocols.SetUnencryptedHTTP2(true)
 	return &http.Server{
+		Protocols:         protocols,
 		Addr:              addr,
 		Handler:           s.Handler(),
 		ReadHeaderTimeout: readHeaderTimeout,

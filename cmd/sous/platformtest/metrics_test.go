@@ -26,6 +26,7 @@ import (
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/client"
 	"github.com/codesous/sous/api/quota"
+	"github.com/codesous/sous/api/worker/stream"
 	"github.com/codesous/sous/cadenceworker/cadencetest"
 	"github.com/codesous/sous/cmd/sous/platformtest"
 	"github.com/codesous/sous/cmd/sous/soustest"
@@ -52,7 +53,8 @@ var steady = map[string]func(float64) bool{
 	"sous_log_wait_seconds_total":              func(v float64) bool { return v >= 0 }, // needs an attack: TestNeighboursRedaction
 	"sous_sandbox_priority_changes_total":      func(v float64) bool { return v >= 0 }, // needs more busy sandboxes than processors
 	"sous_store_commit_queued":                 func(v float64) bool { return v >= 0 && v < 1000 },
-	"sous_store_clock_skew_seconds":            func(v float64) bool { return v > -1 && v < 1 }, // its store has this machine's clock
+	"sous_store_clock_skew_seconds":            func(v float64) bool { return v > -1 && v < 1 },  // its store has this machine's clock
+	"sous_worker_streams":                      func(v float64) bool { return v >= 0 && v < 10 }, // its stream has ended
 	"sous_store_commit_lag_seconds":            func(v float64) bool { return v >= 0 && v < 10 },
 }
 
@@ -407,8 +409,13 @@ func (w *work) jobs() {
 	}
 	_, err := ns.Queue("mails").Enqueue(ctx, "", make([]api.NewJob, 4)...)
 	must(err)
-	got, err := ns.FetchJobs(ctx, api.FetchRequest{Queues: []string{"mails"}, WorkerID: "w1", Count: 3, LeaseMS: api.MinLeaseMS})
+	source, err := stream.New(stream.Config{
+		URL: w.server.URL, Key: w.server.Key(), Tenant: platformtest.Tenant, Namespace: platformtest.Namespace, Fallback: ns, OnError: func(err error) { w.t.Errorf("OnError: got error %v, want no call", err) },
+	})
 	must(err)
+	got, err := source.FetchJobs(ctx, api.FetchRequest{Queues: []string{"mails"}, WorkerID: "w1", Count: 3, LeaseMS: api.MinLeaseMS})
+	must(err)
+	source.Close()
 	if len(got) != 3 {
 		w.t.Fatalf("fetch from queue mails: got %d jobs, want 3", len(got))
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/codesous/sous/controlplane/admission"
+	"github.com/codesous/sous/controlplane/jobs"
 	"github.com/codesous/sous/queue"
 )
 
@@ -24,6 +25,9 @@ type networkSettings struct {
 	ReadRate       int           `koanf:"client-read-rate"`
 	WriteRate      int           `koanf:"client-write-rate"`
 	QueueFetches   int           `koanf:"queue-fetches"`
+	StreamFrames   int           `koanf:"stream-frames"`
+	StreamRate     int           `koanf:"stream-frame-rate"`
+	StreamErrors   int           `koanf:"stream-errors"`
 	DrainDelay     time.Duration `koanf:"drain-delay"`     // 0: none
 	TrustedProxies []string      `koanf:"trusted-proxies"` // CIDR; nil: none
 	MemoryLimit    int64         `koanf:"memory-limit"`    // MiB; 0: see deriveMemoryLimit
@@ -41,6 +45,9 @@ func registerNetwork(flags *pflag.FlagSet) {
 	flags.Int("client-read-rate", admission.DefaultReads, "requests of the API that read, and fetches of jobs, that one API key (without keys: one address) may send to this replica each second (0: no limit)")
 	flags.Int("client-write-rate", admission.DefaultWrites, "requests of the API that write, other than invocations, that one API key (without keys: one address) may send to this replica each second (0: no limit)")
 	flags.Int("queue-fetches", queue.DefaultFetches, "fetches that may take jobs of one queue on this replica at the same time (0: the default)")
+	flags.Int("stream-frames", jobs.DefaultStreamFrames, "frames of workers' streams that this replica handles at the same time (0: the default)")
+	flags.Int("stream-frame-rate", jobs.DefaultStreamFrameRate, "frames of one worker's stream that are read each second (0: the default)")
+	flags.Int("stream-errors", jobs.DefaultStreamErrors, "answers with an error in a row after which a worker's stream is closed (0: the default)")
 	flags.StringSlice("trusted-proxies", nil, "address ranges (CIDR, comma-separated) of the proxies whose X-Forwarded-For names the client; by default none")
 	flags.Int64("memory-limit", 0, "MiB that the server itself should use, without sandboxes (0: derived from the memory of this machine or container and the sandbox budget; GOMEMLIMIT overrides it)")
 	flags.Int64("body-budget", 0, "MiB of request bodies and answers in memory (0: a quarter of memory-limit)")
@@ -61,8 +68,12 @@ func (n *networkSettings) validate() error {
 	if n.ReadRate < 0 || n.WriteRate < 0 {
 		return errors.New("client-read-rate and client-write-rate: want a number of requests a second, or 0 for no limit")
 	}
-	if n.QueueFetches < 0 {
-		return errors.New("queue-fetches: want a number of fetches, or 0 for the default")
+	for name, value := range map[string]int{
+		"queue-fetches": n.QueueFetches, "stream-frames": n.StreamFrames, "stream-frame-rate": n.StreamRate, "stream-errors": n.StreamErrors,
+	} {
+		if value < 0 {
+			return fmt.Errorf("%s: want a positive number, or 0 for the default", name)
+		}
 	}
 	if n.DrainDelay < 0 {
 		return errors.New("drain-delay: cannot be negative")

@@ -37,6 +37,7 @@ import (
 	"github.com/codesous/sous/controlplane"
 	"github.com/codesous/sous/controlplane/admission"
 	"github.com/codesous/sous/controlplane/domains"
+	"github.com/codesous/sous/controlplane/jobs"
 	"github.com/codesous/sous/invoker"
 	"github.com/codesous/sous/invoker/sandbox"
 	"github.com/codesous/sous/queue"
@@ -174,7 +175,8 @@ func (p *platform) openServer(ctx context.Context, s settings, store *storage.St
 		return err
 	}
 	p.server, err = controlplane.New(ctx, store, engine, broker, controlplane.Config{
-		Logger: p.logger.Named("api"), Metrics: p.metrics, Tracer: p.tracer, Version: build.Version(), Auth: s.authMode(), MaxWaits: maxWaits(s), Rates: admission.RateConfig{Reads: s.Network.ReadRate, Writes: s.Network.WriteRate}, BodyBudget: s.bodyBudget(), Proxies: proxies, Schedules: schedules, Secrets: p.secrets,
+		Logger: p.logger.Named("api"), Metrics: p.metrics, Tracer: p.tracer, Version: build.Version(), Auth: s.authMode(), MaxWaits: maxWaits(s), Rates: admission.RateConfig{Reads: s.Network.ReadRate, Writes: s.Network.WriteRate},
+		Streams: jobs.StreamConfig{Frames: s.Network.StreamFrames, FrameRate: s.Network.StreamRate, Errors: s.Network.StreamErrors}, BodyBudget: s.bodyBudget(), Proxies: proxies, Schedules: schedules, Secrets: p.secrets,
 		Documents: p.documents, JobRetention: keep, Quotas: p.quotas, StorageToken: runners, ShowErrors: s.ShowErrors, Unconfined: s.Unconfined, FunctionDomain: s.Network.FunctionDomain,
 		DomainResolver: domains.NewResolver(s.Network.DomainResolver), ReservedDomains: s.Network.reserved(s.Listen),
 	})

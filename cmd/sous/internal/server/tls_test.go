@@ -155,6 +155,7 @@ func TestSettingsOfTLS(t *testing.T) {
 		"cannot be negative":   {"--max-connections", "-1"},
 		"client-read-rate and": {"--client-write-rate", "-1"},
 		"queue-fetches":        {"--queue-fetches", "-1"},
+		"stream-frame-rate":    {"--stream-frame-rate", "-1"},
 		"drain-delay":          {"--drain-delay", "-1s"},
 	} {
 		_, err := soustest.Command{Args: append([]string{"dev", "--data-dir", t.TempDir()}, args...)}.Start(soustest.Executable(t))
