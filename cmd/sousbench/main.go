@@ -83,6 +83,7 @@ var benchmarks = []benchmark{
 	{"disk", disk},
 	{"queue", queueBench},
 	{"queue-http", queueHTTP},
+	{"queue-stream", queueStream},
 	{"schedules", schedules},
 	{"cadence", cadenceBench},
 	{"documents", documentOperations},
