@@ -208,10 +208,12 @@ var patterns = strings.NewReplacer(
 	" S", " /v1/tenants/{tenant}/installs/{install}/storage",
 )
 
-// installPaths are those of an install of payments.
+// installPaths are those of an install of payments, and that of the stream of workers, whose letters
+// stand for no other path.
 func installPaths(tenant string) []string {
 	install := "/v1/tenants/" + tenant + "/installs/fn.payments.hello"
-	return []string{"S", install + "/storage", "I", install}
+	const stream = "/sous.worker.v1.WorkerService/Lifecycle"
+	return []string{stream, stream, "S", install + "/storage", "I", install}
 }
 
 // denied is the code of a route's refusals.
@@ -263,8 +265,7 @@ func TestWhoMayDoWhat(t *testing.T) {
 	active, cancelled := k.jobs(t)
 	k.addTask(t)
 	foreign := storagetest.Tenant(t)
-	const stream = "/sous.worker.v1.WorkerService/Lifecycle" // has letters that stand for paths
-	paths := strings.NewReplacer(append(append([]string{stream, stream}, installPaths(k.tenant)...),
+	paths := strings.NewReplacer(append(installPaths(k.tenant),
 		"T", "/v1/tenants/"+k.tenant, "N", "/v1/tenants/"+k.tenant+"/namespaces/payments",
 		"F", k.fn(""), "A", "/v1/tenants/"+k.tenant+"/activations/"+run.ActivationID, "J", active, "C", cancelled,
 	)...)

@@ -46,7 +46,7 @@ func TestSettingsFromEverySource(t *testing.T) {
 		Listen: defaultListen, Auth: authKeys, Store: "redis://env", Roles: []string{"api", "scheduler"}, DrainTimeout: 5 * time.Second,
 		LogLevel: "debug", LogFormat: "json", EgressAllow: []string{"10.1.2.3/8"},
 		Trace: traceSettings{Endpoint: "http://collector:4318", Sample: 0.25}, SandboxMax: 7, SandboxSpares: 4, SandboxIdleTimeout: time.Minute, SandboxCGroups: "auto",
-		Network:   networkSettings{ReadRate: 3000, WriteRate: 1000, QueueFetches: 64},
+		Network:   networkSettings{ReadRate: 3000, WriteRate: 1000, QueueFetches: 64, StreamFrames: 2048, StreamRate: 500, StreamErrors: 10},
 		Documents: documentSettings{NamespaceRecords: 10_000, NamespaceBytes: 64 << 20, TenantRecords: 100_000, TenantBytes: 640 << 20},
 		Retention: retentionSettings{Activations: []string{"36h", "t_acme01=90d"}, Jobs: []string{"7d"}, Audit: []string{"90d"}}, TenantLimits: []string{},
 	}
