@@ -25,6 +25,7 @@ import (
 	workerv1 "github.com/codesous/sous/api/worker/v1"
 	"github.com/codesous/sous/api/worker/v1/workerv1connect"
 	"github.com/codesous/sous/controlplane"
+	"github.com/codesous/sous/controlplane/admission"
 	"github.com/codesous/sous/controlplane/jobs"
 	"github.com/codesous/sous/metrics/metricstest"
 	"github.com/codesous/sous/storage/storagetest"
@@ -448,6 +449,33 @@ func TestStreamRefusesFramesThatGrow(t *testing.T) {
 	s.send(&workerv1.LifecycleRequest{Acks: make([]*workerv1.Ack, 50_000)})
 	if err := s.ends(); connect.CodeOf(err) != connect.CodeInvalidArgument {
 		t.Errorf("50,000 acks: got error %v, want %s", err, connect.CodeInvalidArgument)
+	}
+}
+
+// Frames in JSON are refused, since only those of protobuf are counted before they take memory.
+func TestStreamRefusesJSON(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	s := newStream(t, h, "", connect.WithProtoJSON())
+	s.send(&workerv1.LifecycleRequest{Hello: &workerv1.Hello{Tenant: h.tenant, Namespace: "payments", WorkerId: "w1"}})
+	if _, err := s.bidi.Receive(); err == nil {
+		t.Error("Receive: got no error, want a refusal")
+	}
+}
+
+// A part of a frame counts in the rates of the client as its request would.
+func TestPartsOfFramesCountInTheRates(t *testing.T) {
+	t.Parallel()
+	h := start(t, func(c *controlplane.Config) { c.Rates = admission.RateConfig{Reads: 1000, Writes: 1} })
+	s := dialStream(t, h, "") // the request is the one write of the second
+	acks := []*workerv1.Ack{{Id: "01ARZ3NDEKTSV4RRFFQ69G5FAV", LeaseEpoch: 1}}
+	fails := []*workerv1.Fail{{Id: "01ARZ3NDEKTSV4RRFFQ69G5FAV", LeaseEpoch: 1}}
+	if res := s.call(&workerv1.LifecycleRequest{Acks: acks, Fails: fails, Enqueues: enqueueOf("1")}); res.GetError().GetCode() != string(api.CodeCapacityLimit) {
+		t.Errorf("got %v, want %s", res, api.CodeCapacityLimit)
+	}
+	now := int64(0)
+	if res := s.call(&workerv1.LifecycleRequest{Fetch: fetchOf(1, &now)}); res.GetError() != nil {
+		t.Errorf("a fetch: got %v, want no error", res)
 	}
 }
 

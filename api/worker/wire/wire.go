@@ -23,7 +23,7 @@ func convert[From, To any](list []From, one func(From) To) []To {
 	return out
 }
 
-// FromJobs and ToJobs convert the jobs of a fetch. Messages do not have the namespace.
+// FromJobs converts the jobs of a fetch. Messages do not have their namespace.
 func FromJobs(jobs []api.FetchedJob) []*workerv1.Job {
 	out := make([]*workerv1.Job, len(jobs))
 	for i := range jobs {
