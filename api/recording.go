@@ -9,6 +9,9 @@ type Recording struct {
 	// RetentionMS is how long ended activations are kept, in milliseconds, from MinRetentionMS to
 	// MaxRetentionMS; 0 means as long as the others of the tenant.
 	RetentionMS int64 `json:"retention_ms,omitempty"`
+	// Events names the events of recorded activations: event.RecordOff, RecordEnds or RecordAll, as
+	// for queues; "" means off.
+	Events string `json:"events,omitempty" enum:"off,ends,all"`
 }
 
 // Bounds of the retention of activations and jobs. The least exceeds the longest timeout of a
@@ -23,6 +26,14 @@ const (
 // triggers are always recorded.
 func (c *VersionConfig) Skips(trigger string, draw float64) bool {
 	return c.Record != nil && c.Record.Successes != nil && trigger != TriggerQueue && draw >= *c.Record.Successes
+}
+
+// RecordedEvents returns which events of the version's activations are recorded, "" for none.
+func (c *VersionConfig) RecordedEvents() string {
+	if c.Record == nil || c.Record.Events == "off" {
+		return ""
+	}
+	return c.Record.Events
 }
 
 // RetentionMS returns how long the version's ended activations are kept, in milliseconds, 0 if

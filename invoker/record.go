@@ -40,6 +40,7 @@ func newRecord(inv *api.Invocation, res *resolution, beginMS, deadlineMS int64, 
 		EventSHA256: digest,
 		Claim:       claim,
 		RetentionMS: res.Version.Config.RetentionMS(),
+		Events:      res.Version.Config.RecordedEvents(),
 		MemoryMB:    res.Version.Config.MemoryMB,
 		Activation: api.Activation{
 			ActivationID: id,

@@ -213,6 +213,7 @@ func (j *leasedJob) attempt(res *resolution, now time.Time, cold bool) (*activat
 	deadline := now
 	if res != nil {
 		rec.Ref.Version, rec.RetentionMS, rec.MemoryMB = res.Version.Version, res.Version.Config.RetentionMS(), res.Version.Config.MemoryMB
+		rec.Events = res.Version.Config.RecordedEvents()
 		deadline = now.Add(time.Duration(res.Version.Config.TimeoutMS) * time.Millisecond)
 	}
 	rec.DeadlineMS = deadline.UnixMilli()

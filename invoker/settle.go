@@ -95,7 +95,7 @@ func (w *worker) retry(j *leasedJob, e *ending) {
 // stay.
 func (w *worker) giveBack(j *leasedJob, e *ending) {
 	queued := *activations.Queued(j.queue.Tenant, j.job.ID, j.job.Spec)
-	queued.Attempt, queued.RetentionMS = e.rec.Attempt-1, e.rec.RetentionMS
+	queued.Attempt, queued.RetentionMS, queued.Events = e.rec.Attempt-1, e.rec.RetentionMS, e.rec.Events
 	queued.InQueue(j.queue.Queue, queued.Attempt)
 	if current, ok := w.requeue(j, e, &queued); !ok {
 		w.settleAs(j, current)

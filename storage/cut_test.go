@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/event"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/activations"
 	"github.com/codesous/sous/storage/storagetest"
@@ -65,6 +66,7 @@ func cutOnce(t *testing.T, name string, op cutOperation, whole, cut *storage.Sto
 		checkFunction(t, f)
 	}
 	changesAreRecorded(t, name, f)
+	activationsAreRecorded(t, name, f)
 	if err := call(f); err != nil {
 		t.Errorf("%s, again after a cut: %v", name, err)
 	}
@@ -201,6 +203,7 @@ func cutAliasDelete(t *testing.T, f *fixture) (func(*fixture) error, func(*testi
 func cutFinish(t *testing.T, f *fixture) (func(*fixture) error, func(*testing.T, *fixture)) {
 	t.Helper()
 	a := f.running()
+	a.Events = event.RecordAll
 	f.start(t, a)
 	done := succeeded(a, 7, `"`+strings.Repeat("a", api.MaxInlineResultBytes)+`"`)
 	return func(f *fixture) error {
@@ -222,6 +225,7 @@ func cutFinish(t *testing.T, f *fixture) (func(*fixture) error, func(*testing.T,
 func cutSweep(t *testing.T, f *fixture) (func(*fixture) error, func(*testing.T, *fixture)) {
 	t.Helper()
 	a := f.lost()
+	a.Events = event.RecordEnds
 	f.start(t, a)
 	return func(f *fixture) error {
 			_, err := f.activations.SweepFunction(context.Background(), a.Tenant, a.Namespace, a.Function, f.NowMS(), 10)
@@ -252,7 +256,7 @@ func cutWithdraw(t *testing.T, f *fixture) (func(*fixture) error, func(*testing.
 func cutAttempt(t *testing.T, f *fixture) (func(*fixture) error, func(*testing.T, *fixture)) {
 	t.Helper()
 	a := f.queued()
-	a.Status, a.Attempt = api.StatusRunning, 1
+	a.Status, a.Attempt, a.Events = api.StatusRunning, 1, event.RecordAll
 	return func(f *fixture) error {
 			won, _, err := f.activations.Attempt(context.Background(), a, 0)
 			if err == nil && !won {

@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/event"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/activations"
 	"github.com/codesous/sous/storage/storagetest"
@@ -95,6 +96,7 @@ func TestRecordEndedMayBeCut(t *testing.T) {
 		log := []byte(`{"ts_ms":1,"level":"info","message":"hello"}` + "\n")
 		for after := 0; ; after++ {
 			running := f.running()
+			running.Events = event.RecordEnds
 			done := succeeded(running, s.NowMS(), result)
 			cut.left = after
 			_, _, err := f.activations.RecordEnded(ctx, done, log)

@@ -10,12 +10,13 @@ import (
 
 // The kinds of resources that have events: the first part of their subjects.
 const (
-	KindJobs      = "jobs"
-	KindFunctions = "functions" // with their versions and aliases
-	KindSchedules = "schedules"
-	KindBatches   = "batches"
-	KindTasks     = "tasks"
-	KindWebhooks  = "webhooks"
+	KindJobs        = "jobs"
+	KindActivations = "activations"
+	KindFunctions   = "functions" // with their versions and aliases
+	KindSchedules   = "schedules"
+	KindBatches     = "batches"
+	KindTasks       = "tasks"
+	KindWebhooks    = "webhooks"
 )
 
 // Kind returns the kind of the resource of an event, such as KindFunctions for the subject

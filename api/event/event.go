@@ -24,8 +24,8 @@ import (
 //	job.cancelled   it was cancelled
 //	job.revived     an operator retried it after its end
 //
-// A queue records the events that its configuration names: see RecordAll. Those of other
-// resources:
+// A queue records the events that its configuration names: see RecordAll. A version names those
+// of its activations: see api.Recording. Events of other resources:
 //
 //	function.created, function.deleted   also of a deleted function that comes back
 //	version.published                    a publish of the latest version again is no event
@@ -39,6 +39,7 @@ import (
 //	task.claimed                         a worker has it
 //	task.republished                     its worker was silent: it waits for another one
 //	task.completed, task.failed, task.cancelled
+//	activation.started, activation.ended
 //	webhook.disabled                     the platform disabled it: it failed for days, or its receiver is gone
 const (
 	JobEnqueued  = "job.enqueued"
@@ -77,12 +78,16 @@ const (
 	TaskFailed      = "task.failed"
 	TaskCancelled   = "task.cancelled"
 
+	ActivationStarted = "activation.started"
+	ActivationEnded   = "activation.ended"
+
 	WebhookDisabled = "webhook.disabled"
 	WebhookTest     = "webhook.test" // of a test delivery; it is in no log
 )
 
 // Types are all types of events, sorted.
 var Types = []string{
+	ActivationEnded, ActivationStarted,
 	AliasDeleted, AliasSet,
 	BatchCreated, BatchEnded, BatchSealed,
 	FunctionCreated, FunctionDeleted,
@@ -93,11 +98,12 @@ var Types = []string{
 	WebhookDisabled,
 }
 
-// The values of the setting events of a queue: which events of its jobs are recorded.
+// The values of the setting events of a queue: which events of its jobs are recorded; and of
+// api.Recording: which ones of a version's activations.
 const (
 	RecordAll  = "all"
-	RecordEnds = "ends" // the default: completed, dead and cancelled jobs
-	RecordOff  = "off"
+	RecordEnds = "ends" // the default of a queue: completed, dead and cancelled jobs
+	RecordOff  = "off"  // the default of a version
 )
 
 // Event is one event. ID is unique within the tenant; the ids of a list ascend. An event may be
@@ -121,12 +127,14 @@ type Data struct {
 	Function  string       `json:"function,omitempty" doc:"the function, also of its jobs and schedules"`
 	Attempt   int          `json:"attempt,omitempty" doc:"the number of the present or last attempt"`
 	WorkerID  string       `json:"worker_id,omitempty" doc:"the last worker"`
-	Error     string       `json:"error,omitempty" doc:"of the attempt or the task, at most 256 bytes of it"`
-	Reason    string       `json:"reason,omitempty" doc:"why a job is dead or held"`
+	Status    string       `json:"status,omitempty" doc:"of an activation that ended"`
+	Duration  int64        `json:"duration_ms,omitempty" doc:"of an activation that ended, in milliseconds"`
+	Error     string       `json:"error,omitempty" doc:"of the attempt, the activation or the task, at most 256 bytes of it"`
+	Reason    string       `json:"reason,omitempty" doc:"why a job is dead or held; the type of the error of an activation"`
 	Version   int64        `json:"version,omitempty" doc:"of the function; of an alias, the one that it has now"`
 	Previous  int64        `json:"previous_version,omitempty" doc:"the version that the alias had before"`
 	Alias     string       `json:"alias,omitempty"`
-	JobID     string       `json:"job_id,omitempty" doc:"the job that a schedule made, that a batch called back with, or that announced a task"`
+	JobID     string       `json:"job_id,omitempty" doc:"the job that a schedule made, that a batch called back with, that announced a task, or that runs an activation"`
 	Batch     *BatchCounts `json:"batch,omitempty" doc:"how many jobs of the batch have ended"`
 }
 

@@ -62,7 +62,7 @@ type eventsQuery struct {
 
 // kindActions are the actions by which callers may read the resources of each kind.
 var kindActions = map[string]access.Action{
-	event.KindJobs: access.JobRead, event.KindFunctions: access.FunctionRead, event.KindSchedules: access.ScheduleRead,
+	event.KindJobs: access.JobRead, event.KindActivations: access.ActivationRead, event.KindFunctions: access.FunctionRead, event.KindSchedules: access.ScheduleRead,
 	event.KindBatches: access.BatchRead, event.KindTasks: access.TaskRead, event.KindWebhooks: access.WebhookRead,
 }
 
@@ -90,7 +90,7 @@ func (a *API) eventEndpoints() []rest.Endpoint {
 			rest.QueryParameter("types", "only these types, separated by commas: job.dead, or job.* for all that begin so; default: all", text),
 			rest.QueryParameter("namespace", "default: all that the caller may enter", name),
 			rest.QueryParameter("queue", "only events of queues with this name: of their jobs, and of the schedules and tasks that make some", queueName("").Schema(nil)),
-			rest.QueryParameter("function", "only events of functions with this name: of themselves, their versions, aliases and jobs, and the schedules that call them", name),
+			rest.QueryParameter("function", "only events of functions with this name: of themselves, their versions, aliases, activations and jobs, and the schedules that call them", name),
 			rest.QueryParameter("since", "only events that were recorded at or after this time, in RFC 3339 or as Unix milliseconds", text),
 			rest.QueryParameter("cursor", "next_cursor of a page of events with the same filters; since does not count then", text),
 			limit,
@@ -100,7 +100,7 @@ func (a *API) eventEndpoints() []rest.Endpoint {
 		rest.Handle(rest.Route{
 			Method: http.MethodGet, Path: pathEvents, Action: access.JobRead, Extent: rest.HandlerNamespace,
 			ID: "list-events", Tag: "jobs", Summary: "List the events of the tenant, oldest first",
-			Description: "Events of the last 24 hours are kept, at most 100,000 records, of which each has the events of one type of a call. A queue's setting events decides which of its jobs have events. The caller gets those of resources that its roles and its namespace let it read. " +
+			Description: "Events of the last 24 hours are kept, at most 100,000 records, of which each has the events of one type of a call. A queue's setting events decides which of its jobs have events, and record.events of a version which of its activations. The caller gets those of resources that its roles and its namespace let it read. " +
 				"A page always has a next_cursor, since later events may come. It reads at most 10,000 events, so it may be short, even empty, and still be followed by others. " +
 				"gap is true if events before those of the page may be missing, because they are no longer kept.",
 			Parameters: parameters(rest.QueryParameter("limit", "how many events at most", &huma.Schema{Type: huma.TypeInteger, Default: api.DefaultPageLimit})),

@@ -10,7 +10,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/event"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/events"
 )
 
 // The scripts of activations, by the names of their files in package lua.
@@ -37,10 +39,13 @@ func keepOf(s *storage.Store, a *Record) time.Duration {
 // Repository keeps the record of every invocation for its retention, and an index of the records
 // for each function. It is safe for concurrent use, by any number of processes: of two
 // writers that end an activation, one wins, and the other gets the winner's record.
-type Repository struct{ s *storage.Store }
+type Repository struct {
+	s      *storage.Store
+	events *events.Log
+}
 
 // New returns the activations in s.
-func New(s *storage.Store) *Repository { return &Repository{s} }
+func New(s *storage.Store) *Repository { return &Repository{s, events.New(s)} }
 
 // Record is the stored form of an activation, with fields that its readers do not see. A
 // result of undefined is absent. Scripts compare records by their bytes, so a field that is
@@ -61,6 +66,9 @@ type Record struct {
 	// RetentionMS is how long the ended record is kept, in milliseconds, as the version
 	// configures it; 0 means as long as the tenant's other records.
 	RetentionMS int64 `json:"retention_ms,omitempty"`
+	// Events names the events of the activation that are recorded, as the version configures
+	// it (see api.VersionConfig.RecordedEvents); "" for none.
+	Events string `json:"events,omitempty"`
 	// MemoryMB is the memory limit of the version, for the metering of the process that runs
 	// it. It is not stored.
 	MemoryMB int `json:"-"`
@@ -132,6 +140,8 @@ func (r *Repository) recordWrite(a *Record, raw string) *recordWrite {
 		startMS: a.StartMS,
 		raw:     raw,
 		keep:    r.keep(a),
+		events:  r.events,
+		change:  r.change(a),
 	}
 }
 
@@ -170,6 +180,8 @@ type recordWrite struct {
 	log                          []byte        // nil if there is none
 	resultKey                    string        // with result
 	result                       []byte        // nil if it is in the record, or if there is none
+	events                       *events.Log
+	change                       *event.Change // nil if no event is recorded
 
 	before []redis.Cmder // the commands that must succeed before the record may become visible
 	set    *redis.StatusCmd
@@ -188,6 +200,10 @@ func (w *recordWrite) Queue(ctx context.Context, pipe redis.Pipeliner, indexed *
 	}
 	if w.result != nil {
 		w.before = append(w.before, pipe.Set(ctx, w.resultKey, w.result, w.keep))
+	}
+	if w.change != nil {
+		w.before = append(w.before, w.events.Append(ctx, pipe, w.tenant, *w.change))
+		w.events.Trim(ctx, pipe, w.tenant)
 	}
 	w.set = pipe.SetArgs(ctx, w.meta, w.raw, redis.SetArgs{Mode: "NX", TTL: w.keep})
 }
@@ -221,8 +237,8 @@ func (r *Repository) Finish(ctx context.Context, a *Record, fromAttempt int) (wo
 	if err != nil {
 		return false, nil, err
 	}
-	keys := []string{r.s.Keys().ActivationMeta(a.Tenant, a.ActivationID)}
-	args := []any{end.raw, fromAttempt, r.keep(&end.stored).Milliseconds()}
+	keys := []string{r.s.Keys().ActivationMeta(a.Tenant, a.ActivationID), r.s.JobKeys(a.Tenant).Events()}
+	args := []any{end.raw, fromAttempt, r.keep(&end.stored).Milliseconds(), changeText(r.change(a))}
 	var reply any
 	if end.stored.ResultBytes > 0 {
 		// Outside the group commit: no other activation waits behind a large result.

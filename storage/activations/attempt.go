@@ -65,8 +65,9 @@ func (r *Repository) Attempt(ctx context.Context, a *Record, upTo int) (won bool
 		[]string{
 			r.s.Keys().ActivationMeta(a.Tenant, a.ActivationID),
 			r.s.Keys().ActivationIndex(a.Tenant, a.Namespace, a.Function),
+			r.s.JobKeys(a.Tenant).Events(),
 		},
-		raw, upTo, a.JobID, r.keep(a).Milliseconds(), a.ActivationID, a.StartMS)
+		raw, upTo, a.JobID, r.keep(a).Milliseconds(), a.ActivationID, a.StartMS, changeText(r.change(a)))
 	if err != nil {
 		return false, nil, err
 	}

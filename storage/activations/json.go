@@ -48,6 +48,7 @@ func (a *Record) appendJSON(b []byte) ([]byte, error) {
 	if a.RetentionMS != 0 {
 		b = appendNumber(b, `,"retention_ms":`, a.RetentionMS)
 	}
+	b = appendOptional(b, `,"events":`, a.Events)
 	return append(b, '}'), nil
 }
 

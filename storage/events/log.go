@@ -92,14 +92,15 @@ func (l *Log) Trim(ctx context.Context, pipe redis.Pipeliner, tenant string) {
 }
 
 // Append queues commands on pipe that append a change, before those that make it: for changes that
-// no script makes.
-func (l *Log) Append(ctx context.Context, pipe redis.Pipeliner, tenant string, c event.Change) {
+// no script makes. The result is the command that appends it.
+func (l *Log) Append(ctx context.Context, pipe redis.Pipeliner, tenant string, c event.Change) redis.Cmder {
 	key := l.s.JobKeys(tenant).Events()
 	detail := event.Detail{Data: c.Data, Actor: c.Actor}
-	pipe.XAdd(ctx, &redis.XAddArgs{Stream: key, MaxLen: MaxEntries, Values: []any{
+	added := pipe.XAdd(ctx, &redis.XAddArgs{Stream: key, MaxLen: MaxEntries, Values: []any{
 		fieldType, c.Type, fieldOf, c.Of, fieldAt, c.AtMS, fieldIDs, c.ID, fieldDetails, detail.Text(),
 	}})
 	pipe.PExpire(ctx, key, RetentionMS*time.Millisecond+time.Minute)
+	return added
 }
 
 // Record appends a change that no script makes and no pipeline, before it is made. Errors:
