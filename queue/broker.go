@@ -147,8 +147,9 @@ func New(ctx context.Context, store *storage.Store, cfg Config) (*Broker, error)
 		b.host = jobstore.HostOf(name)
 	}
 	var err1, err2, err3, err4 error
+	b.life, b.end = context.WithCancelCause(context.WithoutCancel(ctx))
 	b.jobs, err1 = jobstore.New(store, cfg.Retention, jobstore.Notify{DueAt: b.DueAt, Wake: func(q jobstore.Queue) { b.notifier.Wake(q) }})
-	b.claimer, err2 = claim.New(store, b.jobs, claim.Hooks{
+	b.claimer, err2 = claim.New(b.life, store, b.jobs, claim.Hooks{
 		Claimed: func(q jobstore.Queue, status string, jobs []api.FetchedJob, now int64) {
 			b.metrics.claimed(q, status, jobs, now)
 		},
@@ -163,7 +164,6 @@ func New(ctx context.Context, store *storage.Store, cfg Config) (*Broker, error)
 	if err := b.metrics.register(cfg.Metrics); err != nil {
 		return nil, fmt.Errorf("queue: %w", err)
 	}
-	b.life, b.end = context.WithCancelCause(context.WithoutCancel(ctx))
 	b.notifier = notify.New(b.life, &b.work, notify.Config{Store: store, Log: cfg.Logger, DueSoon: func() { b.alarm.Ring() }})
 	b.enqueues = coalesced(b.life, api.MaxEnqueueJobs, func(e *jobstore.Entry) int { return len(e.Text) }, b.flushEnqueues)
 	b.internals = coalesced(b.life, api.MaxEnqueueJobs, func(e *jobstore.Entry) int { return len(e.Text) }, b.flushInternals)
@@ -207,5 +207,6 @@ func (b *Broker) Close() {
 	b.acks.Wait()
 	b.follower.Wait()
 	b.internals.Wait()
+	b.claimer.Wait()
 	b.work.Wait()
 }

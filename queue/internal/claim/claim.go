@@ -1,9 +1,9 @@
-// Package claim hands out pending jobs to workers under leases. A claim has three steps:
-// reserve picks candidates at the head of a queue that no other fetch of this process is
-// after, lease asks the store for them, and deliver turns those that the store granted into
-// fetched jobs. Only the second step changes the store, by one script.
+// Package claim hands out pending jobs to workers under leases. Concurrent fetches of a queue share a
+// claim, which has three steps: reserve picks candidates at the head of the queue that no other
+// claim of this process is after, lease asks the store for them, and deliver turns those that the
+// store granted into fetched jobs. Only the second step changes the store, by one script.
 //
-// reserve.go, lease.go and deliver.go have one step each. Reservations exist in this process
+// share.go joins the fetches; reserve.go, lease.go and deliver.go have one step each. Reservations exist in this process
 // only; they save conflicts between its own fetches. Between processes the script decides: it
 // leases a candidate only if its run is the one that was read. lease.go explains leases by an
 // example, reserve.go the cursors.
@@ -19,6 +19,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/coalesce"
 	"github.com/codesous/sous/queue/internal/jobstore"
 	"github.com/codesous/sous/storage"
 )
@@ -29,6 +30,7 @@ type Claimer struct {
 	store  *storage.Store
 	rdb    redis.UniversalClient
 	states *otter.Cache[jobstore.Queue, *queueState]
+	claims *coalesce.Coalescer[shareKey, *share]
 	hooks  Hooks
 }
 
@@ -44,14 +46,20 @@ type Hooks struct {
 // maxStates is the maximum number of queues whose state a process caches.
 const maxStates = 20_000
 
-// New returns a Claimer of the jobs in store, which jobs reads and writes.
-func New(store *storage.Store, jobs *jobstore.Store, hooks Hooks) (*Claimer, error) {
+// New returns a Claimer of the jobs in store, which jobs reads and writes. Once life has ended, no
+// claim begins; Wait waits for the last one.
+func New(life context.Context, store *storage.Store, jobs *jobstore.Store, hooks Hooks) (*Claimer, error) {
 	states, err := otter.New(&otter.Options[jobstore.Queue, *queueState]{MaximumSize: maxStates})
 	if err != nil {
 		return nil, fmt.Errorf("queue: %w", err)
 	}
-	return &Claimer{jobs: jobs, store: store, rdb: store.Client(), states: states, hooks: hooks}, nil
+	c := &Claimer{jobs: jobs, store: store, rdb: store.Client(), states: states, hooks: hooks}
+	c.claims = coalesce.New(life, coalesce.Config[*share]{Weigh: (*share).weigh, Count: claimJobs, Bytes: claimBytes, SecondFlushAt: secondClaim}, c.claim)
+	return c, nil
 }
+
+// Wait waits until no claim is under way.
+func (c *Claimer) Wait() { c.claims.Wait() }
 
 // Request holds the worker that claims jobs, its host as jobstore.HostOf returns it, and the length
 // of its leases.
@@ -80,46 +88,31 @@ const maxTries = 8
 // wants.
 const maxSpare = 128
 
-// Take claims up to want of q's pending jobs. again is how long to wait before the queue may
-// have more: 0 if other claims took all candidates, and LongPause if no nearer moment is
-// known. Jobs returned together with an error are leased nevertheless. Errors:
-// CodeStoreUnavailable, those of Hooks.Expire, ctx's.
+// Take claims up to want of q's pending jobs, together with concurrent calls. again is how long to
+// wait before the queue may have more: 0 if other claims took all candidates, and LongPause if no
+// nearer moment is known. Jobs returned together with an error are leased nevertheless. Errors:
+// CodeStoreUnavailable, CodeShuttingDown, those of Hooks.Expire, ctx's.
 func (c *Claimer) Take(ctx context.Context, q jobstore.Queue, r Request, want int) (jobs []api.FetchedJob, again time.Duration, err error) {
-	s := c.stateOf(q)
+	key := shareKey{q, r.Lease.Milliseconds()}
 	for try := 0; try < maxTries; {
-		wanted := want - len(jobs)
-		if s.limited.Load() {
-			room, after, err := c.room(ctx, q, s, wanted)
-			if err != nil || after >= 0 {
-				return jobs, cmp.Or(max(after, 0), LongPause), err
-			}
-			wanted = room
-		}
-		// Each conflict widens the selection, because other fetches read the same head.
-		found, freed, release, err := c.reserve(ctx, q, s, wanted+min(maxSpare, wanted*try))
-		switch {
-		case err != nil:
+		s := &share{Request: r, state: c.stateOf(q), want: want - len(jobs), try: try}
+		// A claim that has begun is not interrupted: its jobs would be leased, and unknown.
+		if err := c.claims.Do(context.WithoutCancel(ctx), key, s); err != nil {
 			return jobs, LongPause, err
-		case len(found) == 0 && freed != nil:
+		}
+		jobs = append(jobs, s.jobs...)
+		switch {
+		case s.freed != nil:
 			select {
-			case <-freed:
+			case <-s.freed:
 				continue
 			case <-ctx.Done():
 				return jobs, LongPause, ctx.Err()
 			}
-		case len(found) == 0:
-			return jobs, LongPause, nil
+		case s.err != nil || s.ended || len(jobs) == want:
+			return jobs, cmp.Or(max(s.after, 0), LongPause), s.err
 		}
 		try++
-		got, after, err := c.lease(ctx, r, q, s, found, wanted)
-		release(len(got))
-		jobs = append(jobs, got...)
-		if err != nil || after >= 0 || len(jobs) == want {
-			if after <= 0 {
-				after = LongPause
-			}
-			return jobs, after, err
-		}
 	}
 	return jobs, 0, nil // there was work, but other fetches took it: try again immediately
 }

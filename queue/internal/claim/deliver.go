@@ -11,10 +11,10 @@ import (
 	"github.com/codesous/sous/storage"
 )
 
-// deliver is the third step of a claim. It returns the granted offers as fetched jobs. Jobs
-// that expired before they were claimed are ended instead. A job whose spec cannot be
+// deliver is the third step of a claim. It returns the granted offers as fetched jobs, and the share of
+// each. Jobs that expired before they were claimed are ended instead. A job whose spec cannot be
 // decoded is reported in err.
-func (c *Claimer) deliver(ctx context.Context, a *attempt, offers []offer) (jobs []api.FetchedJob, err error) {
+func (c *Claimer) deliver(ctx context.Context, a *attempt, offers []offer) (jobs []api.FetchedJob, owners []*share, err error) {
 	jobs = make([]api.FetchedJob, 0, len(offers))
 	for i := range offers {
 		o := &offers[i]
@@ -29,7 +29,7 @@ func (c *Claimer) deliver(ctx context.Context, a *attempt, offers []offer) (jobs
 		c.jobs.Remember(jobstore.Key{Tenant: a.q.Tenant, ID: o.id}, jobstore.NewSummary(spec, o.claim, o.leased))
 		if spec.ExpireAtMS > 0 && spec.ExpireAtMS <= a.now {
 			if err := c.hooks.Expire(ctx, a.q.Tenant, o.id); err != nil {
-				return jobs, err
+				return jobs, owners, err
 			}
 			continue
 		}
@@ -39,6 +39,7 @@ func (c *Claimer) deliver(ctx context.Context, a *attempt, offers []offer) (jobs
 		if len(payload) == 0 {
 			payload = []byte("null")
 		}
+		owners = append(owners, o.owner)
 		jobs = append(jobs, api.FetchedJob{
 			ID: o.id, Namespace: a.q.Namespace, Queue: a.q.Name, Payload: payload,
 			Attempt: o.claim.Attempt, MaxAttempts: options.MaxAttempts, LeaseEpoch: o.claim.Epoch, LeaseExpiresMS: a.expires,
@@ -46,7 +47,7 @@ func (c *Claimer) deliver(ctx context.Context, a *attempt, offers []offer) (jobs
 			Spec: spec,
 		})
 	}
-	return jobs, err
+	return jobs, owners, err
 }
 
 // readCheckpoints sets the checkpoints that earlier attempts of claimed jobs left. Only the

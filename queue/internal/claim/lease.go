@@ -46,6 +46,7 @@ const ClaimOK = "ok"
 type offer struct {
 	candidate
 	known  string // the run that the script must find, "" for none
+	owner  *share // whose worker gets it
 	spec   *api.JobSpec
 	claim  jobstore.Run // under the lease
 	leased string       // the stored form of claim, "" for a job that is not pending in the queue
@@ -58,24 +59,27 @@ type offer struct {
 // unknownRun stands for a run that has to be read. It equals no stored run.
 const unknownRun = "?"
 
-// lease is the second step of a claim. It claims candidates in their order, at most want.
-// after is -1 if the queue serves, or how long it does not, 0 if unknown.
+// lease is the second step of a claim. It claims candidates in their order, at most want, for the
+// shares, and returns how many. after is -1 if the queue serves, or how long it does not, 0 if
+// unknown.
 //
 // The first try reads only specs. A job that was pending when it was created has a first run
 // that follows from its spec, and only the script reads the stored run to compare it. The
 // second try reads run and spec of the candidates from the first one on of which that does
 // not hold, for example jobs that were retried.
-func (c *Claimer) lease(ctx context.Context, r Request, q jobstore.Queue, s *queueState, found []candidate, want int) (jobs []api.FetchedJob, after time.Duration, err error) {
+func (c *Claimer) lease(ctx context.Context, key shareKey, s *queueState, shares []*share, found []candidate, want int) (got int, after time.Duration, err error) {
 	now := c.store.NowMS()
-	a := &attempt{q: q, state: s, worker: r.WorkerID, host: r.Host, now: now, expires: now + r.Lease.Milliseconds()}
+	a := &attempt{q: key.q, state: s, shares: shares, now: now, expires: now + key.leaseMS}
+	var jobs []api.FetchedJob
 	defer func() {
+		s.note(jobs)
 		if a.status != "" { // the script replied
-			c.hooks.Claimed(q, a.status, jobs, now)
+			c.hooks.Claimed(key.q, a.status, jobs, now)
 		}
 	}()
 	offers, err := c.firstOffers(ctx, a, found)
 	if err != nil {
-		return nil, 0, err
+		return 0, 0, err
 	}
 	if unknown := slices.IndexFunc(offers, func(o offer) bool { return o.known == unknownRun }); unknown >= 0 {
 		offers = offers[:unknown]
@@ -83,7 +87,7 @@ func (c *Claimer) lease(ctx context.Context, r Request, q jobstore.Queue, s *que
 	if len(offers) > 0 {
 		jobs, after, err = c.claimOffers(ctx, a, offers, want)
 		if err != nil || after >= 0 {
-			return jobs, after, err
+			return len(jobs), after, err
 		}
 	}
 	var others []candidate
@@ -97,21 +101,22 @@ func (c *Claimer) lease(ctx context.Context, r Request, q jobstore.Queue, s *que
 	// Ending an expired job may have created another one, which has to be served first.
 	want -= len(jobs)
 	if want == 0 || len(others) == 0 || len(jobs) < taken {
-		return jobs, -1, nil
+		return len(jobs), -1, nil
 	}
 	offers, err = c.readOffers(ctx, a, others)
 	if err != nil {
-		return jobs, 0, err
+		return len(jobs), 0, err
 	}
 	more, after, err := c.claimOffers(ctx, a, offers, want)
-	return append(jobs, more...), after, err
+	jobs = append(jobs, more...)
+	return len(jobs), after, err
 }
 
 // attempt holds the values that the tries of one claim share, and the results of the last.
 type attempt struct {
 	q            jobstore.Queue
 	state        *queueState
-	worker, host string
+	shares       []*share
 	now, expires int64  // Unix times in milliseconds
 	status       string // set by claimOffers: the script's status
 	room         int    // set by claimOffers: how many jobs the limits allowed
@@ -140,6 +145,7 @@ func (c *Claimer) firstOffers(ctx context.Context, a *attempt, found []candidate
 		return nil, jobstore.Failure(ctx, "read jobs", err)
 	}
 	offers := make([]offer, len(found))
+	reassign(a.shares)
 	for i, text := range jobstore.Words(stored) {
 		o := &offers[i]
 		o.candidate, o.known = found[i], unknownRun
@@ -161,12 +167,14 @@ func (c *Claimer) firstOffers(ctx context.Context, a *attempt, found []candidate
 	return offers, nil
 }
 
-// lease sets the run that the job, whose run is r, has once the worker of a has leased it.
+// lease assigns the offer to a share of a, and sets the run that the job, whose run is r, has once
+// the worker of the share has leased it.
 func (o *offer) lease(r jobstore.Run, a *attempt) {
+	o.owner = assign(a.shares)
 	o.claim = r.To(api.JobActive, a.expires)
 	o.claim.Attempt++
 	o.claim.Epoch++
-	o.claim.Worker, o.claim.Started, o.claim.Host = a.worker, a.now, a.host
+	o.claim.Worker, o.claim.Started, o.claim.Host = o.owner.WorkerID, a.now, o.owner.Host
 	o.leased = o.claim.String()
 }
 
@@ -183,6 +191,7 @@ func (c *Claimer) readOffers(ctx context.Context, a *attempt, found []candidate)
 		return nil, jobstore.Failure(ctx, "read jobs", err)
 	}
 	stored, offers := jobstore.Words(reply), make([]offer, len(found))
+	reassign(a.shares)
 	for i := range found {
 		o, spec := &offers[i], stored[2*i+1]
 		o.candidate, o.known = found[i], stored[2*i]
@@ -201,7 +210,7 @@ func (c *Claimer) readOffers(ctx context.Context, a *attempt, found []candidate)
 
 // claimOffers runs the claim script on offers, which are ordered by rank, marks those that it
 // granted and delivers their jobs. Without offers it reads the room under the limits. after
-// is as in lease.
+// is as in lease; jobs are also added to their shares.
 func (c *Claimer) claimOffers(ctx context.Context, a *attempt, offers []offer, want int) (jobs []api.FetchedJob, after time.Duration, err error) {
 	keys, args := c.claimArguments(a, offers, want)
 	reply, err := c.store.ScriptThen(ctx, storage.ScriptJobClaim, keys, args, func(pipe redis.Pipeliner) {
@@ -237,9 +246,12 @@ func (c *Claimer) claimOffers(ctx context.Context, a *attempt, offers []offer, w
 	for _, at := range positions {
 		offers[at].taken = true
 	}
-	jobs, err = c.deliver(ctx, a, offers)
+	jobs, owners, err := c.deliver(ctx, a, offers)
 	if err == nil {
 		err = c.readCheckpoints(ctx, a.q.Tenant, jobs)
+	}
+	for i, s := range owners {
+		s.jobs = append(s.jobs, jobs[i])
 	}
 	return jobs, -1, err
 }

@@ -43,6 +43,8 @@ type queueState struct {
 	// limited is set if the queue's limits allowed fewer jobs than a claim wanted.
 	// Fetches then ask for the remaining room before they read candidates.
 	limited atomic.Bool
+	// meanBytes is the mean size of the payloads of the last claim.
+	meanBytes atomic.Int64
 	// reading serializes reads, since concurrent ones would find the same candidates.
 	reading sync.Mutex
 }

@@ -61,7 +61,7 @@ func findsWhatIsLeft(t *testing.T, cfg storage.Config, all bool) {
 	if err != nil {
 		t.Fatalf("jobstore.New: %v", err)
 	}
-	c, err := New(s, jobs, Hooks{Claimed: func(jobstore.Queue, string, []api.FetchedJob, int64) {}})
+	c, err := New(t.Context(), s, jobs, Hooks{Claimed: func(jobstore.Queue, string, []api.FetchedJob, int64) {}})
 	if err != nil {
 		t.Fatalf("New: %v", err)
 	}
