@@ -6,7 +6,7 @@
 # make urlpattern URLPATTERN_DATA=/path  the cases of web-platform-tests for URLPattern
 # make compat  packages of npm in the sandbox, compared with Node.js; needs node, npm and a network
 # make lint   golangci-lint, and the messages of workers (make lint-proto)
-# make proto  generates the code of api/worker/v1
+# make proto  generates the code of api/worker/v1, and of the workers in sdk/
 # make build  bin/sous
 # make release  dist/: archives, Debian packages, an SBOM and checksums of a release
 # make upgrade-records  the records of a release, for the test of upgrades: docs/upgrade.md
@@ -128,15 +128,23 @@ BUF_RUN = GOFLAGS= $(GO) run github.com/bufbuild/buf/cmd/buf@$(BUF)
 
 # The messages of workers: their style, that a change breaks no client of the last release, and that
 # the generated code is theirs.
-lint-proto:
+lint-proto: test-npm sdk/typescript/node_modules
 	$(BUF_RUN) lint
 	$(BUF_RUN) breaking --against api/worker/v1/baseline.binpb
 	$(BUF_RUN) generate -o $(BIN)/proto
 	diff $(BIN)/proto/api/worker/v1/worker.pb.go api/worker/v1/worker.pb.go
 	diff -r $(BIN)/proto/api/worker/v1/workerv1connect api/worker/v1/workerv1connect
+	diff -r $(BIN)/proto/sdk/typescript/src/gen sdk/typescript/src/gen
+	$(BUF_RUN) build --exclude-source-info -o - | cmp - sdk/python/code_sous/worker.binpb
 
-proto:
+proto: sdk/typescript/node_modules
 	$(BUF_RUN) generate
+	$(BUF_RUN) build --exclude-source-info -o sdk/python/code_sous/worker.binpb
+
+# The generator of the messages in TypeScript, and the packages of the worker.
+sdk/typescript/node_modules: sdk/typescript/package-lock.json
+	npm ci --prefix sdk/typescript --ignore-scripts --no-audit --no-fund
+	touch $@
 
 # At a release: from then on, changes are compared with its messages.
 proto-baseline:
