@@ -9,7 +9,7 @@ from typing import Any, Literal
 from urllib.parse import quote
 
 from .errors import ApiError, UnreachableError
-from .http import Requests, dumps
+from .requests import Requests, dumps
 
 REQUEST_SECONDS = 30.0
 SENDS = 4
@@ -104,7 +104,7 @@ class Client:
                 while True:
                     sent += 1
                     try:
-                        return await self._requests.send(method, path, body, headers)
+                        return await self._requests.send(method, path, body, timeout=REQUEST_SECONDS, headers=headers)
                     except ApiError as error:
                         repeatable = method == "GET" or "idempotency-key" in headers
                         if error.status != 503 or not error.retry_after or not repeatable or sent >= SENDS:

@@ -1,15 +1,12 @@
-"""Requests of the HTTP API, and the source of jobs that sends one for each call."""
+"""The source of jobs that sends a request for each call."""
 
 import asyncio
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
-import httpx
-
-from .errors import ApiError, FieldError, UnreachableError
 from .limits import parts_of
+from .requests import Exchange, Requests, dumps
 from .source import Ack, Fail, FetchedJob, FetchRequest, Heartbeat, Outcome
 
 # Bounds of one call in bytes, below those of the server.
@@ -17,58 +14,14 @@ MAX_ACK_BYTES = 7 << 20
 MAX_FAIL_BYTES = 900 << 10
 MAX_BEAT_BYTES = 7 << 20
 
-LAST_JOBS_SECONDS = 0.5
+LAST_JOBS_SECONDS = 2.0
 """How long a fetch that is cancelled waits for jobs that the server may just have leased."""
 
+FETCH_GRACE = 10.0
+SETTLE_SECONDS = 30.0
+"""How long the server may be silent: beyond the wait of a fetch, and in other calls."""
+
 Item = TypeVar("Item")
-
-
-class Requests:
-    """Sends requests to one server."""
-
-    def __init__(self, url: str, key: str) -> None:
-        at = urlsplit(url)
-        if at.scheme not in ("http", "https") or not at.hostname:
-            raise ValueError(f"url: got {url!r}, want http://host:port or https://host")
-        if at.username or at.query or at.fragment:
-            raise ValueError("url: no user, query or fragment is allowed")
-        self.base = url.rstrip("/")
-        self.key = key
-        headers = {"user-agent": "code-sous-python", "content-type": "application/json"}
-        if key:
-            headers["authorization"] = f"Bearer {key}"
-        self._client = httpx.AsyncClient(headers=headers, timeout=None)
-
-    async def send(
-        self, method: str, path: str, body: bytes | None = None, headers: Mapping[str, str] | None = None, accepted: tuple[int, ...] = ()
-    ) -> Any:
-        """Sends a request and returns the decoded answer. Statuses of ``accepted`` are no errors. Its caller bounds
-        the time."""
-        try:
-            response = await self._client.request(method, self.base + path, content=body, headers=dict(headers or {}))
-        except httpx.HTTPError as error:
-            raise UnreachableError(f"{self.base} did not answer: {error or type(error).__name__}") from error
-        try:
-            answer = json.loads(response.content)
-        except ValueError:
-            raise ApiError("", f"{self.base} answered {response.status_code} without JSON", status=response.status_code) from None
-        if response.status_code >= 300 and not (response.status_code in accepted and isinstance(answer, dict) and "jobs" in answer):
-            raise problem(response.status_code, answer)
-        return answer
-
-    async def close(self) -> None:
-        await self._client.aclose()
-
-
-def problem(status: int, answer: Any) -> ApiError:
-    """Returns the error of an answer that refuses a request."""
-    if not isinstance(answer, dict) or not isinstance(answer.get("code"), str):
-        return ApiError("", f"the answer has status {status} and no code", status=status)
-    fields = tuple(FieldError(f.get("path", ""), f.get("message", "")) for f in answer.get("errors") or [])
-    return ApiError(
-        answer["code"], answer.get("detail", ""), status=status, retry_after=answer.get("retry_after_ms", 0) / 1000, fields=fields,
-        request_id=answer.get("request_id", ""),
-    )
 
 
 class HttpSource:
@@ -83,13 +36,15 @@ class HttpSource:
             "namespace": self._namespace, "queues": request.queues, "worker_id": request.worker_id, "count": request.count,
             "lease_ms": request.lease_ms, "wait_ms": request.wait_ms, "hostname": request.hostname, "version": request.version,
         })
-        call = asyncio.create_task(self._requests.send("POST", self._path + "fetch", body))
+        exchange = Exchange()
+        timeout = request.wait_ms / 1000 + FETCH_GRACE
+        call = asyncio.create_task(self._requests.send("POST", self._path + "fetch", body, timeout=timeout, exchange=exchange))
         stopped = asyncio.create_task(stop.wait())
         try:
             await asyncio.wait((call, stopped), return_when=asyncio.FIRST_COMPLETED)
             if not call.done():
-                # The server releases jobs if it sees that their fetch has gone. It cannot see that of an answer on
-                # its way.
+                # Jobs that the server has leased by now arrive, and it releases those that it leases from now on.
+                exchange.end_request()
                 await asyncio.wait((call,), timeout=LAST_JOBS_SECONDS)
             return [to_job(j) for j in call.result()["jobs"]] if call.done() else []
         finally:
@@ -126,7 +81,7 @@ class HttpSource:
         outcomes: list[Outcome] = []
         for part in parts_of(items, most, size):
             # The status is 409 if no job of the call could be settled.
-            answer = await self._requests.send("POST", self._path + verb, body(part), accepted=(409,))
+            answer = await self._requests.send("POST", self._path + verb, body(part), timeout=SETTLE_SECONDS, accepted=(409,))
             outcomes.extend(
                 Outcome(o.get("id", ""), o.get("ok", False), o.get("code", ""), o.get("message", ""), o.get("state", "")) for o in answer["jobs"]
             )
@@ -139,10 +94,6 @@ def to_job(j: dict[str, Any]) -> FetchedJob:
         lease_epoch=j["lease_epoch"], lease_expires_ms=j["lease_expires_ms"], created_at_ms=j["created_at_ms"], checkpoint=j.get("checkpoint"),
         tags=j.get("tags", {}), parent_id=j.get("parent_id", ""), callback_of=j.get("callback_of", ""),
     )
-
-
-def dumps(value: Any) -> bytes:
-    return json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
 
 
 def joined(fields: dict[str, Any], **encoded: bytes | None) -> bytes:

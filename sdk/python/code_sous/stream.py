@@ -4,6 +4,7 @@ import asyncio
 import json
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -53,7 +54,7 @@ class StreamSource:
             }
         connection = await self._stream()
         if connection is None:
-            return await self._fallback.fetch(request, stop)
+            return await self._fallback.fetch(replace(request, wait_ms=self._until_retry(request.wait_ms)), stop)
         fetch = {"queues": request.queues, "credits": request.count, "lease_ms": request.lease_ms, "wait_ms": request.wait_ms, "once": True}
         return [self._to_job(j) for j in await connection.fetch(fetch, stop)]
 
@@ -152,6 +153,12 @@ class StreamSource:
         self._connection = connection
         self._connected()
         return connection
+
+    def _until_retry(self, wait_ms: int) -> int:
+        """Returns how long a fetch without a stream waits: at most until a stream may be opened again."""
+        if not self._possible:
+            return wait_ms
+        return min(wait_ms, round(1000 * max(LEAST_PAUSE, self._retry_at - time.monotonic())))
 
     def _postpone(self) -> None:
         """Sets when a stream may be opened again."""

@@ -151,6 +151,7 @@ class Worker:
     async def _run(self) -> None:
         """Works until the stop, which goes backwards through the pipeline: fetch, handlers, settler, heartbeats."""
         renewal = asyncio.create_task(self._beat())
+        renewal.add_done_callback(self._beaten)
         try:
             await self._fetch()
             while self._queued:
@@ -299,6 +300,11 @@ class Worker:
                     await self._renew(jobs[at : at + MAX_SETTLE_JOBS])
                 except Exception as error:
                     self._warn(problem("heartbeat", error))
+
+    def _beaten(self, task: asyncio.Task[None]) -> None:
+        """Stops the worker if heartbeats ended because of a fault, such as an on_event that raises."""
+        if not task.cancelled() and isinstance(error := task.exception(), Exception):
+            self._fail(error)
 
     async def _renew(self, jobs: Sequence[Job]) -> None:
         """Sends one heartbeat for each job. A job whose lease is lost, or which was cancelled, has its handler ended."""
