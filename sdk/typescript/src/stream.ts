@@ -60,7 +60,7 @@ export class StreamSource implements Source {
     this.#hello ??= { tenant: this.options.tenant, namespace: this.options.namespace, workerId: request.workerId, hostname: request.hostname, version: request.version };
     const connection = await this.#stream(signal);
     if (connection === undefined) {
-      return this.options.fallback.fetch(request, signal);
+      return this.options.fallback.fetch({ ...request, waitMs: this.#untilRetry(request.waitMs) }, signal);
     }
     const { queues, count, leaseMs, waitMs } = request;
     const jobs = await connection.fetch({ queues: [...queues], credits: count, leaseMs: BigInt(leaseMs), waitMs: BigInt(waitMs), once: true }, signal);
@@ -164,6 +164,11 @@ export class StreamSource implements Source {
       }
     });
     return connection;
+  }
+
+  /** Returns how long a fetch without a stream waits: at most until a stream may be opened again. */
+  #untilRetry(waitMs: number): number {
+    return Math.min(waitMs, Math.max(leastPauseMs, Math.ceil(this.#retryAt - performance.now())));
   }
 
   /** Sets when a stream may be opened again. */

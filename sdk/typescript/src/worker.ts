@@ -2,7 +2,7 @@ import { EventEmitter } from "node:events";
 import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
 
-import type { Client } from "./client.js";
+import { Client } from "./client.js";
 import { Aborted, ApiError, type AbortReason } from "./errors.js";
 import { HttpSource } from "./http.js";
 import { Run, type Handler, type Job } from "./job.js";
@@ -91,7 +91,7 @@ export class Worker extends EventEmitter<WorkerEvents> implements AsyncDisposabl
     within("leaseMs", this.#options.leaseMs, minLeaseMs, maxLeaseMs);
     within("waitMs", this.#options.waitMs, 1, maxFetchWaitMs);
     within("stopTimeoutMs", this.#options.stopTimeoutMs, 0, 2 ** 31 - 1);
-    this.#source = "requests" in source ? this.#sourceOf(source, options.transport ?? "stream") : source;
+    this.#source = source instanceof Client ? this.#sourceOf(source, options.transport ?? "stream") : source;
     this.#settler = new Settler(this.#source, this.id, this.#options.leaseMs, this.#life.signal, {
       settled: (run) => this.#settled(run),
       warning: (error) => this.#warn(error),
