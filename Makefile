@@ -30,7 +30,7 @@ STORE_SERVER ?=
 export CGO_ENABLED ?= 0
 export SOUS_TEST_STORE_SERVER := $(STORE_SERVER)
 
-.PHONY: all run build release upgrade-records test test-packages test-cadence test-python-client test-platform test-redis test-npm test-chromium bench test262 urlpattern compat lint lint-proto proto proto-baseline fuzz fmt clean
+.PHONY: all run build release upgrade-records test test-packages test-cadence test-python-client test-python-worker test-platform test-redis test-npm test-chromium bench test262 urlpattern compat lint lint-proto proto proto-baseline fuzz fmt clean
 
 all: build
 
@@ -58,13 +58,17 @@ run: build
 test-redis:
 	./tools/need-redis.sh
 
-# For the packages of examples, and the tests of the OpenAPI document.
+# For the packages of examples, the tests of the OpenAPI document, and the worker in TypeScript.
 test-npm:
 	./tools/need-npm.sh
 
 # For the Python client of the OpenAPI document.
 test-python-client:
 	./tools/need-python-client.sh
+
+# For the worker in Python.
+test-python-worker:
+	./tools/need-python-worker.sh
 
 # For the site of the documentation.
 test-chromium:
@@ -86,9 +90,9 @@ test: test-packages
 
 # These packages drive the program that they build, or examine files. Without the race detector
 # they share go's build cache with it.
-PLAIN := ./cmd/sous ./cmd/sous/compattest ./cmd/sous/docstest ./cmd/sous/openapitest ./cmd/sous/upgradetest ./deploy ./docs ./examples/... ./tools/...
+PLAIN := ./cmd/sous ./cmd/sous/compattest ./cmd/sous/docstest ./cmd/sous/openapitest ./cmd/sous/upgradetest ./deploy ./docs ./examples/... ./sdk ./tools/...
 
-test-packages: test-redis test-npm test-python-client test-chromium test-cadence
+test-packages: test-redis test-npm test-python-client test-python-worker test-chromium test-cadence
 	$(GO) test -trimpath -vet=off -timeout 14m $(PLAIN)
 	CGO_ENABLED=1 $(GO) test $(RACE) -timeout 14m $$($(GO) list ./... | grep -v platformtest | grep -vxF "$$($(GO) list $(PLAIN))")
 
