@@ -87,7 +87,7 @@ func prepareTypeScript() (string, error) {
 }
 
 func preparePython() (string, error) {
-	dir, err := copied("python")
+	dir, err := copied("python", ".mypy_cache")
 	if err != nil {
 		return "", err
 	}
