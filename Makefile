@@ -6,7 +6,7 @@
 # make urlpattern URLPATTERN_DATA=/path  the cases of web-platform-tests for URLPattern
 # make compat  packages of npm in the sandbox, compared with Node.js; needs node, npm and a network
 # make lint   golangci-lint, and the messages of workers (make lint-proto)
-# make proto  generates the code of api/worker/v1
+# make proto  generates the code of api/worker/v1, and of the workers in sdk/
 # make build  bin/sous
 # make release  dist/: archives, Debian packages, an SBOM and checksums of a release
 # make upgrade-records  the records of a release, for the test of upgrades: docs/upgrade.md
@@ -30,7 +30,7 @@ STORE_SERVER ?=
 export CGO_ENABLED ?= 0
 export SOUS_TEST_STORE_SERVER := $(STORE_SERVER)
 
-.PHONY: all run build release upgrade-records test test-packages test-cadence test-python-client test-platform test-redis test-npm test-chromium bench test262 urlpattern compat lint lint-proto proto proto-baseline fuzz fmt clean
+.PHONY: all run build release upgrade-records test test-packages test-cadence test-python-client test-python-worker test-platform test-redis test-npm test-chromium bench test262 urlpattern compat lint lint-proto proto proto-baseline fuzz fmt clean
 
 all: build
 
@@ -58,13 +58,17 @@ run: build
 test-redis:
 	./tools/need-redis.sh
 
-# For the packages of examples, and the tests of the OpenAPI document.
+# For the packages of examples, the tests of the OpenAPI document, and the worker in TypeScript.
 test-npm:
 	./tools/need-npm.sh
 
 # For the Python client of the OpenAPI document.
 test-python-client:
 	./tools/need-python-client.sh
+
+# For the worker in Python.
+test-python-worker:
+	./tools/need-python-worker.sh
 
 # For the site of the documentation.
 test-chromium:
@@ -86,9 +90,9 @@ test: test-packages
 
 # These packages drive the program that they build, or examine files. Without the race detector
 # they share go's build cache with it.
-PLAIN := ./cmd/sous ./cmd/sous/compattest ./cmd/sous/docstest ./cmd/sous/openapitest ./cmd/sous/upgradetest ./deploy ./docs ./examples/... ./tools/...
+PLAIN := ./cmd/sous ./cmd/sous/compattest ./cmd/sous/docstest ./cmd/sous/openapitest ./cmd/sous/upgradetest ./deploy ./docs ./examples/... ./sdk ./tools/...
 
-test-packages: test-redis test-npm test-python-client test-chromium test-cadence
+test-packages: test-redis test-npm test-python-client test-python-worker test-chromium test-cadence
 	$(GO) test -trimpath -vet=off -timeout 14m $(PLAIN)
 	CGO_ENABLED=1 $(GO) test $(RACE) -timeout 14m $$($(GO) list ./... | grep -v platformtest | grep -vxF "$$($(GO) list $(PLAIN))")
 
@@ -128,15 +132,23 @@ BUF_RUN = GOFLAGS= $(GO) run github.com/bufbuild/buf/cmd/buf@$(BUF)
 
 # The messages of workers: their style, that a change breaks no client of the last release, and that
 # the generated code is theirs.
-lint-proto:
+lint-proto: test-npm sdk/typescript/node_modules
 	$(BUF_RUN) lint
 	$(BUF_RUN) breaking --against api/worker/v1/baseline.binpb
 	$(BUF_RUN) generate -o $(BIN)/proto
 	diff $(BIN)/proto/api/worker/v1/worker.pb.go api/worker/v1/worker.pb.go
 	diff -r $(BIN)/proto/api/worker/v1/workerv1connect api/worker/v1/workerv1connect
+	diff -r $(BIN)/proto/sdk/typescript/src/gen sdk/typescript/src/gen
+	$(BUF_RUN) build --exclude-source-info -o - | cmp - sdk/python/code_sous/worker.binpb
 
-proto:
+proto: sdk/typescript/node_modules
 	$(BUF_RUN) generate
+	$(BUF_RUN) build --exclude-source-info -o sdk/python/code_sous/worker.binpb
+
+# The generator of the messages in TypeScript, and the packages of the worker.
+sdk/typescript/node_modules: sdk/typescript/package-lock.json
+	npm ci --prefix sdk/typescript --ignore-scripts --no-audit --no-fund
+	touch $@
 
 # At a release: from then on, changes are compared with its messages.
 proto-baseline:

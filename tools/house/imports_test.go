@@ -16,7 +16,7 @@ var layer = map[string]int{
 	"queue":   2,
 	"invoker": 3, "scheduler": 3,
 	"controlplane": 4, "cadenceworker": 4,
-	"cmd": 5, "examples": 5,
+	"cmd": 5, "examples": 5, "sdk": 5,
 }
 
 // forbidden lists imports that the layers allow and the design does not. A folder
