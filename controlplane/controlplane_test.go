@@ -156,12 +156,18 @@ func embedded(t *testing.T) *storage.Store {
 
 func startOn(t *testing.T, store *storage.Store, change ...func(*controlplane.Config)) *harness {
 	t.Helper()
+	return startWith(t, store, queue.Config{}, change...)
+}
+
+// startWith starts a server with queues of a configuration.
+func startWith(t *testing.T, store *storage.Store, queues queue.Config, change ...func(*controlplane.Config)) *harness {
+	t.Helper()
 	config := controlplane.Config{FollowInterval: time.Millisecond, Auth: access.Off}
 	for _, c := range change {
 		c(&config)
 	}
 	h := &harness{store: store, engine: &engine{}, tenant: storagetest.Tenant(t)}
-	broker, err := queue.New(t.Context(), store, queue.Config{})
+	broker, err := queue.New(t.Context(), store, queues)
 	if err != nil {
 		t.Fatalf("New: %v", err)
 	}

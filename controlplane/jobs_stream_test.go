@@ -10,13 +10,16 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"connectrpc.com/connect"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/client"
@@ -28,6 +31,8 @@ import (
 	"github.com/codesous/sous/controlplane/admission"
 	"github.com/codesous/sous/controlplane/jobs"
 	"github.com/codesous/sous/metrics/metricstest"
+	"github.com/codesous/sous/queue"
+	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/storagetest"
 )
 
@@ -314,6 +319,60 @@ func TestFramesInFlightAreLimited(t *testing.T) {
 		t.Errorf("got %v, want a job", res)
 	}
 	storagetest.Eventually(t, func() bool { return other.call(&workerv1.LifecycleRequest{}).GetError() == nil })
+}
+
+// A frame that takes jobs while too many fetches are at work tries again, where a request is refused.
+func TestStreamWaitsAtTheGateOfAQueue(t *testing.T) {
+	t.Parallel()
+	reg := prometheus.NewRegistry()
+	store := storagetest.Open(t, storage.Config{URL: storagetest.Redis(t).URL})
+	h := startWith(t, store, queue.Config{Fetches: 1, Metrics: reg})
+	s, other := dialStream(t, h, ""), dialStream(t, h, "")
+	s.call(&workerv1.LifecycleRequest{Enqueues: enqueueOf("1", "2")})
+	entered, leave := make(chan struct{}), make(chan struct{})
+	var first sync.Once
+	store.Client().AddHook(storagetest.Before(func(cmds []redis.Cmder) {
+		if strings.HasPrefix(cmds[0].Name(), "evalsha") {
+			first.Do(func() { close(entered); <-leave })
+		}
+	}))
+	s.send(&workerv1.LifecycleRequest{Fetch: fetchOf(1, nil)})
+	<-entered
+	other.send(&workerv1.LifecycleRequest{Fetch: fetchOf(1, nil)})
+	storagetest.Eventually(t, func() bool { return metricstest.Value(t, reg, "sous_queue_fetches_total", "outcome=overloaded") > 0 })
+	close(leave)
+	for _, worker := range []*workerStream{s, other} {
+		if res := worker.receive(); len(res.GetFetched().GetJobs()) != 1 {
+			t.Errorf("got %v, want a job", res)
+		}
+	}
+}
+
+// A worker that does not read its answers loses its stream. The jobs that did not leave return to their
+// queue at once.
+func TestStreamOfAWorkerThatDoesNotReadEnds(t *testing.T) {
+	t.Parallel()
+	reg := prometheus.NewRegistry()
+	h := start(t, func(c *controlplane.Config) { c.Metrics, c.AnswerTimeout = reg, 200*time.Millisecond })
+	s := dialStream(t, h, "")
+	// More than the window of the client, in small answers, whose deadlines are near.
+	const count = 64
+	payload := `"` + strings.Repeat("x", 100<<10) + `"`
+	for range count / 16 {
+		s.call(&workerv1.LifecycleRequest{Enqueues: enqueueOf(slices.Repeat([]string{payload}, 16)...)})
+	}
+	for range count {
+		s.send(&workerv1.LifecycleRequest{Fetch: fetchOf(1, nil)})
+	}
+	storagetest.Eventually(t, func() bool { return metricstest.Value(t, reg, "sous_worker_streams") == 0 })
+	returned := func() int64 {
+		q, err := h.queue.GetQueue(t.Context(), h.tenant, "payments", "emails")
+		if err != nil {
+			t.Fatalf("GetQueue: %v", err)
+		}
+		return q.Depths[api.JobPending] + q.Depths[api.JobRetrying]
+	}
+	storagetest.Eventually(t, func() bool { return returned() > 0 })
 }
 
 // A stream needs HTTP/2, the first frame must introduce the worker, and a frame has a largest size.
