@@ -15,6 +15,7 @@
 //	wasm.go       WebAssembly in a function against wazero in this process
 //	growth.go     throughput with many stored records; disk.go: their bytes
 //	queue.go      the job queue against asynq; queue_http.go: over HTTP
+//	followers.go  streams of events to thousands of followers
 //	schedules.go  the cost and the lag of the ticker
 //	cadence.go    activities against those of a Go worker
 //	documents.go  the document storage
@@ -84,6 +85,7 @@ var benchmarks = []benchmark{
 	{"queue", queueBench},
 	{"queue-http", queueHTTP},
 	{"queue-stream", queueStream},
+	{"followers", followers},
 	{"schedules", schedules},
 	{"cadence", cadenceBench},
 	{"documents", documentOperations},

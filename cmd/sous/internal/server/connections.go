@@ -46,11 +46,15 @@ func maxConnections(s settings) (int, error) {
 }
 
 // maxWaits returns the number of fetches of jobs and of followed logs and feeds that may wait
-// at the same time. Half of the connections are kept for other requests.
+// at the same time. Half of the connections are kept for other requests, or a quarter where the
+// operator sets the number.
 func maxWaits(s settings) int {
 	most, err := maxConnections(s)
 	if err != nil {
 		return admission.DefaultWaits // newListenConfig has refused these settings
+	}
+	if s.Network.MaxWaiting > 0 {
+		return min(s.Network.MaxWaiting, most*3/4)
 	}
 	return min(admission.DefaultWaits, most/2)
 }

@@ -22,6 +22,7 @@ type networkSettings struct {
 	TLSCert        string        `koanf:"tls-cert"` // "": plain HTTP; see certificate
 	TLSKey         string        `koanf:"tls-key"`
 	MaxConnections int           `koanf:"max-connections"` // 0: see maxConnections
+	MaxWaiting     int           `koanf:"max-waiting"`     // 0: see maxWaits
 	ReadRate       int           `koanf:"client-read-rate"`
 	WriteRate      int           `koanf:"client-write-rate"`
 	QueueFetches   int           `koanf:"queue-fetches"`
@@ -42,6 +43,7 @@ func registerNetwork(flags *pflag.FlagSet) {
 	flags.String("tls-cert", "", "PEM file of the certificate chain to answer HTTPS with; read again when it changes")
 	flags.String("tls-key", "", "PEM file of the certificate's private key")
 	flags.Int("max-connections", 0, "largest number of open connections (0: derived from the limit of open files, less those of the store and of sandboxes)")
+	flags.Int("max-waiting", 0, "largest number of requests that wait: fetches of jobs and followed logs, events and feeds (0: 1,024, or half of max-connections if that is less; never more than three quarters of max-connections)")
 	flags.Int("client-read-rate", admission.DefaultReads, "requests of the API that read, and fetches of jobs, that one API key (without keys: one address) may send to this replica each second (0: no limit)")
 	flags.Int("client-write-rate", admission.DefaultWrites, "requests of the API that write, other than invocations, that one API key (without keys: one address) may send to this replica each second (0: no limit)")
 	flags.Int("queue-fetches", queue.DefaultFetches, "fetches that may take jobs of one queue on this replica at the same time (0: the default)")
@@ -69,7 +71,7 @@ func (n *networkSettings) validate() error {
 		return errors.New("client-read-rate and client-write-rate: want a number of requests a second, or 0 for no limit")
 	}
 	for name, value := range map[string]int{
-		"queue-fetches": n.QueueFetches, "stream-frames": n.StreamFrames, "stream-frame-rate": n.StreamRate, "stream-errors": n.StreamErrors,
+		"max-waiting": n.MaxWaiting, "queue-fetches": n.QueueFetches, "stream-frames": n.StreamFrames, "stream-frame-rate": n.StreamRate, "stream-errors": n.StreamErrors,
 	} {
 		if value < 0 {
 			return fmt.Errorf("%s: want a positive number, or 0 for the default", name)
