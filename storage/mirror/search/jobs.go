@@ -50,7 +50,7 @@ func readResult[T any](ctx context.Context, s *Searcher, selected *selection, or
 	if err != nil {
 		return nil, err
 	}
-	out := &Result[T]{}
+	out := &Result[T]{} // not to be read after an error: run may not have ended
 	err = s.run(ctx, func(ctx context.Context, tx *sql.Tx) error {
 		p := &planner{selection: selected, bounds: s.bounds, ctx: ctx, tx: tx}
 		items, next, err := p.page(pageRequest{order, after, storage.PageLimit(limit)})
@@ -71,7 +71,10 @@ func readResult[T any](ctx context.Context, s *Searcher, selected *selection, or
 		}
 		return err
 	})
-	return out, err
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
 }
 
 // checkSort refuses a sort key that the table does not have, and rank without words.

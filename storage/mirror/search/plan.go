@@ -25,7 +25,7 @@ type bounds struct {
 }
 
 var defaultBounds = bounds{
-	few: 2_000, fewProbed: 500, examined: 20_000, probed: 1_000, ranked: 5_000,
+	few: 2_000, fewProbed: 500, examined: 10_000, probed: 1_000, ranked: 5_000,
 	counted: 100_000, maxCount: search.MaxCount, pageBytes: search.MaxPageBytes, seriesRows: 100_000,
 }
 
@@ -99,7 +99,7 @@ type choice struct {
 func (p *planner) choose() (choice, error) {
 	few := p.few
 	if p.match != "" {
-		few = p.fewProbed
+		few = min(few, p.fewProbed)
 	}
 	if p.inNamespaces != nil {
 		namespaces, err := p.namespaces()

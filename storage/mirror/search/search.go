@@ -36,6 +36,8 @@ type View interface {
 	Reader() *sql.DB
 	// State returns how current the view is.
 	State() search.Mirror
+	// Report receives the error of a statement, which may be that of a damaged file.
+	Report(err error)
 }
 
 // Searcher answers searches. It is safe for concurrent use.
@@ -82,19 +84,28 @@ type Result[T any] struct {
 	Count *search.Count // nil unless it was asked for
 }
 
-// run calls do with a transaction that sees one state of the view, until the deadline. Errors:
-// CodeMirrorUnavailable, CodeSearchDeadline, those of do.
+// run calls do with a transaction that sees one state of the view, and returns at the deadline in any
+// case: SQLite does not interrupt the work within the full-text index, so do may still run then, for
+// as long as its connection. Errors: CodeMirrorUnavailable, CodeSearchDeadline, those of do.
 func (s *Searcher) run(ctx context.Context, do func(context.Context, *sql.Tx) error) error {
 	db, err := s.reader()
 	if err != nil {
 		return err
 	}
 	bounded, cancel := context.WithTimeout(ctx, s.deadline)
-	defer cancel()
-	tx, err := db.BeginTx(bounded, &sql.TxOptions{ReadOnly: true})
-	if err == nil {
-		err = do(bounded, tx)
-		_ = tx.Rollback() // nothing was written
+	done := make(chan error, 1)
+	go func() {
+		defer cancel()
+		done <- transaction(bounded, db, do)
+	}()
+	select {
+	case err = <-done:
+	case <-bounded.Done():
+		select {
+		case err = <-done: // it may have ended in time
+		default:
+			err = bounded.Err()
+		}
 	}
 	var known *api.Error
 	switch {
@@ -102,10 +113,22 @@ func (s *Searcher) run(ctx context.Context, do func(context.Context, *sql.Tx) er
 		return err
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case bounded.Err() != nil:
+	case bounded.Err() != nil && !errors.Is(bounded.Err(), context.Canceled):
 		return api.Wrap(api.CodeSearchDeadline, err, "the search took longer than "+s.deadline.String()+"; select fewer records, such as those of a shorter time")
 	}
+	s.view.Report(err)
 	return api.Wrap(api.CodeMirrorUnavailable, err, "the mirror of this replica cannot be read; its log has the cause")
+}
+
+// transaction calls do with a transaction.
+func transaction(ctx context.Context, db *sql.DB, do func(context.Context, *sql.Tx) error) error {
+	tx, err := db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	err = do(ctx, tx)
+	_ = tx.Rollback() // nothing was written
+	return err
 }
 
 // position is a place in a list: behind the row with that key.
