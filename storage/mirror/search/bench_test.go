@@ -116,7 +116,7 @@ func benchPages(b *testing.B, s *Searcher, q search.Jobs) {
 		page, err := s.Jobs(context.Background(), testTenant, &q, cursor, 50)
 		took = append(took, time.Since(begin))
 		if err != nil {
-			b.Fatal(err)
+			b.Fatalf("append: %v", err)
 		}
 		items += len(page.Items)
 		cursor = page.Next

@@ -33,13 +33,13 @@ func openView(tb testing.TB) *testView {
 	tb.Helper()
 	schema, err := os.ReadFile("../schema.sql")
 	if err != nil {
-		tb.Fatal(err)
+		tb.Fatalf("ReadFile: %v", err)
 	}
 	path := "file:" + url.PathEscape(filepath.Join(tb.TempDir(), "mirror.db"))
 	open := func(query string) *sql.DB {
 		db, err := sql.Open("sqlite", path+query)
 		if err != nil {
-			tb.Fatal(err)
+			tb.Fatalf("Open: %v", err)
 		}
 		tb.Cleanup(func() { _ = db.Close() })
 		return db
@@ -47,7 +47,7 @@ func openView(tb testing.TB) *testView {
 	v := &testView{writer: open("?_pragma=journal_mode(wal)&_pragma=synchronous(off)&_pragma=cache_size(-65536)"), taken: map[int64]bool{}}
 	v.writer.SetMaxOpenConns(1)
 	if _, err := v.writer.ExecContext(tb.Context(), string(schema)); err != nil {
-		tb.Fatal(err)
+		tb.Fatalf("ExecContext: %v", err)
 	}
 	v.db = open("?mode=ro&_pragma=query_only(1)&_pragma=cache_size(-8192)")
 	v.db.SetMaxOpenConns(8)
@@ -85,16 +85,16 @@ func (v *testView) addJobs(tb testing.TB, tenant string, added []api.Job) {
 	tb.Helper()
 	tx, err := v.writer.BeginTx(tb.Context(), nil)
 	if err != nil {
-		tb.Fatal(err)
+		tb.Fatalf("BeginTx: %v", err)
 	}
 	exec := func(sql string) func(args ...any) {
 		stmt, err := tx.PrepareContext(tb.Context(), sql)
 		if err != nil {
-			tb.Fatal(err)
+			tb.Fatalf("PrepareContext: %v", err)
 		}
 		return func(args ...any) {
 			if _, err := stmt.ExecContext(tb.Context(), args...); err != nil {
-				tb.Fatal(err)
+				tb.Fatalf("ExecContext: %v", err)
 			}
 		}
 	}
@@ -111,7 +111,7 @@ func (v *testView) addJobs(tb testing.TB, tenant string, added []api.Job) {
 		job, row := &added[i], rows[i]
 		doc, err := json.Marshal(job)
 		if err != nil {
-			tb.Fatal(err)
+			tb.Fatalf("Marshal: %v", err)
 		}
 		function, _ := strings.CutPrefix(job.Queue, api.FunctionQueuePrefix)
 		if function == job.Queue {
@@ -128,7 +128,7 @@ func (v *testView) addJobs(tb testing.TB, tenant string, added []api.Job) {
 		words(row, mirror.TenantWord(tenant), job.ID, job.Queue, string(job.Payload), text, lastError(job), string(job.Result))
 	}
 	if err := tx.Commit(); err != nil {
-		tb.Fatal(err)
+		tb.Fatalf("Commit: %v", err)
 	}
 }
 

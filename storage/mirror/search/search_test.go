@@ -323,7 +323,7 @@ func TestPagesContinueWhileJobsAreAdded(t *testing.T) {
 		for done := false; !done; {
 			page, err := s.Jobs(t.Context(), testTenant, &q, cursor, 7)
 			if err != nil {
-				t.Fatal(err)
+				t.Fatalf("Jobs: %v", err)
 			}
 			for _, job := range page.Items {
 				seen[job.ID]++
