@@ -1,5 +1,9 @@
 -- The schema of the mirror. Its version is schemaVersion: a file of another version is replaced.
 -- Times are Unix milliseconds, 0 or NULL for none. doc is the answer of the API in JSON.
+--
+-- row is the time of creation (of activations: of the start) and 20 bits that distinguish rows of
+-- one millisecond: ms << 20 | bits. So rows, every index and the words are in the order of
+-- creation, and a page of the newest rows needs no sort. See RowOf.
 
 CREATE TABLE jobs (
     row           INTEGER PRIMARY KEY,
@@ -18,6 +22,7 @@ CREATE TABLE jobs (
     activation_id TEXT,
     function      TEXT,              -- that the job calls
     unique_key    TEXT,
+    run           TEXT NOT NULL,     -- as the store has it; it changes with each step of the job
     dead_reason   TEXT,
     error         TEXT,              -- the last one
     created_ms    INTEGER NOT NULL,
@@ -29,13 +34,28 @@ CREATE TABLE jobs (
     UNIQUE (tenant, id)
 ) STRICT;
 
+-- Every index ends with row. Package search names them.
+CREATE INDEX jobs_tenant    ON jobs (tenant);
+CREATE INDEX jobs_namespace ON jobs (tenant, namespace, state);
+CREATE INDEX jobs_queue     ON jobs (tenant, queue, state);
+CREATE INDEX jobs_started   ON jobs (tenant, started_ms) WHERE started_ms > 0;
+CREATE INDEX jobs_ended     ON jobs (tenant, ended_ms) WHERE ended_ms > 0;
+CREATE INDEX jobs_due       ON jobs (tenant, due_ms) WHERE due_ms > 0;
+CREATE INDEX jobs_duration  ON jobs (tenant, ended_ms - started_ms) WHERE ended_ms > 0 AND started_ms > 0;
+CREATE INDEX jobs_failed    ON jobs (tenant) WHERE error IS NOT NULL;
+CREATE INDEX jobs_worker    ON jobs (tenant, worker_id) WHERE worker_id IS NOT NULL;
+CREATE INDEX jobs_batch     ON jobs (tenant, batch_id) WHERE batch_id IS NOT NULL;
+CREATE INDEX jobs_chain     ON jobs (tenant, chain_id) WHERE chain_id IS NOT NULL;
+CREATE INDEX jobs_parent    ON jobs (tenant, parent_id) WHERE parent_id IS NOT NULL;
+CREATE INDEX jobs_function  ON jobs (tenant, function) WHERE function IS NOT NULL;
+CREATE INDEX jobs_unique    ON jobs (tenant, unique_key) WHERE unique_key IS NOT NULL;
+
 CREATE TABLE job_tags (
-    row        INTEGER NOT NULL,     -- of jobs
-    tenant     TEXT NOT NULL,
-    key        TEXT NOT NULL,
-    value      TEXT NOT NULL,
-    created_ms INTEGER NOT NULL,
-    PRIMARY KEY (tenant, key, value, created_ms, row)
+    row    INTEGER NOT NULL,         -- of jobs
+    tenant TEXT NOT NULL,
+    key    TEXT NOT NULL,
+    value  TEXT NOT NULL,
+    PRIMARY KEY (tenant, key, value, row)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE job_errors (
@@ -46,9 +66,9 @@ CREATE TABLE job_errors (
     PRIMARY KEY (row, attempt, at_ms)
 ) STRICT, WITHOUT ROWID;
 
--- The words of jobs, by row. It keeps no copy of the texts.
+-- The words of jobs, by row. It keeps no copy of the texts. tenant has one word, TenantWord.
 CREATE VIRTUAL TABLE job_words USING fts5(
-    id, queue, payload, tags, error, result,
+    tenant, id, queue, payload, tags, error, result,
     content = '', contentless_delete = 1, tokenize = 'unicode61'
 );
 
@@ -75,8 +95,15 @@ CREATE TABLE activations (
     UNIQUE (tenant, id)
 ) STRICT;
 
+CREATE INDEX activations_tenant   ON activations (tenant);
+CREATE INDEX activations_function ON activations (tenant, namespace, function, status);
+CREATE INDEX activations_ended    ON activations (tenant, end_ms) WHERE end_ms > 0;
+CREATE INDEX activations_duration ON activations (tenant, duration_ms);
+CREATE INDEX activations_failed   ON activations (tenant, error_type) WHERE error_type IS NOT NULL;
+CREATE INDEX activations_job      ON activations (tenant, job_id) WHERE job_id IS NOT NULL;
+
 -- The words of activations, by row.
 CREATE VIRTUAL TABLE activation_words USING fts5(
-    id, function, error, result,
+    tenant, id, function, error, result,
     content = '', contentless_delete = 1, tokenize = 'unicode61'
 );
