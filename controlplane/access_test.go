@@ -91,6 +91,9 @@ var accessRows = []row{
 	{route: "POST T/jobs:ack", roles: "adow", reach: reachAll, path: "T/jobs:ack", body: `{"acks":[{"id":"` + activationID + `","lease_epoch":1}]}`, action: "cs:job:settle"},
 	{route: "POST T/jobs:fail", roles: "adow", reach: reachAll, path: "T/jobs:fail", body: `{"fails":[{"id":"` + activationID + `","lease_epoch":1,"error":"x"}]}`, action: "cs:job:settle"},
 	{route: "POST T/jobs:heartbeat", roles: "adow", reach: reachAll, path: "T/jobs:heartbeat", body: `{"worker_id":"w1","jobs":[{"id":"` + activationID + `","lease_epoch":1}]}`, action: "cs:job:settle"},
+	{route: "GET T/jobs", roles: "adoivw", reach: reachQuery, path: "T/jobs?namespace=payments&state=dead", body: "", action: "cs:job:read"},
+	{route: "GET T/jobs:series", roles: "adoivw", reach: reachQuery, path: "T/jobs:series?namespace=payments&from_ms=1&to_ms=2", body: "", action: "cs:job:read"},
+	{route: "GET T/activations:series", roles: "adoiv", reach: reachQuery, path: "T/activations:series?namespace=payments&from_ms=1&to_ms=2", body: "", action: "cs:activation:read"},
 	{route: "GET T/jobs/{job_id}", roles: "adoivw", reach: reachJob, path: "T/jobs/J", body: "", action: "cs:job:read"},
 	{route: "DELETE T/jobs/{job_id}", roles: "ado", reach: reachJob, path: "T/jobs/J", body: "", action: "cs:job:delete"},
 	{route: "GET T/events", roles: "adoivw", reach: reachAll, path: "T/events", body: "", action: "cs:job:read"},
@@ -257,7 +260,8 @@ func TestWhoMayDoWhat(t *testing.T) {
 	store := embedded(t)
 	now := newClock()
 	now.advance(2 * time.Hour) // behind which keys expire that the store still has
-	k := startKeyed(t, store, onClock(now), func(c *controlplane.Config) { c.StorageToken = runnerToken })
+	_, mirrored := openMirror(t)
+	k := startKeyed(t, store, onClock(now), mirrored, func(c *controlplane.Config) { c.StorageToken = runnerToken })
 	k.publish(t, "payments", "hello", "{}")
 	k.publish(t, "others", "hello", "{}")
 	run := k.run(t, time.Now().UnixMilli())
@@ -418,7 +422,8 @@ func holds(t *testing.T, route string, a answer, want verdict) {
 // Without keys every caller is an administrator.
 func TestWithoutKeysEverybodyMayDoEverything(t *testing.T) {
 	t.Parallel()
-	h := start(t)
+	_, mirrored := openMirror(t)
+	h := start(t, mirrored)
 	h.create(t)
 	h.deploy(t, "x", "")
 	run := h.run(t, time.Now().UnixMilli())

@@ -199,7 +199,7 @@ func TestDocumentHasEveryRoute(t *testing.T) {
 		"POST " + fn + ":invoke",
 		"GET " + tenant + "/keys", "POST " + tenant + "/keys", "GET " + tenant + "/keys/{key_id}", "DELETE " + tenant + "/keys/{key_id}",
 		"GET " + tenant + "/audit",
-		"GET " + tenant + "/activations", "GET " + act, "GET " + act + "/logs", "POST " + act + ":cancel",
+		"GET " + tenant + "/activations", "GET " + tenant + "/activations:series", "GET " + jobs, "GET " + jobs + ":series", "GET " + act, "GET " + act + "/logs", "POST " + act + ":cancel",
 		"POST " + queue + "/jobs", "GET " + queue + "/jobs",
 		"POST " + jobs + ":fetch", "POST " + jobs + ":ack", "POST " + jobs + ":fail", "POST " + jobs + ":heartbeat",
 		"GET " + tenant + "/events", "GET " + tenant + "/events:follow",

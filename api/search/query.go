@@ -84,6 +84,37 @@ var jobFields = slices.Concat([]field[Jobs]{
 	times("due_", "are due", func(q *Jobs) *Range { return &q.Due }),
 	ordering(Sorts(), func(q *Jobs) *Order { return &q.Order }))
 
+var activationFields = slices.Concat([]field[Activations]{
+	text("namespace", docNamespace, func(q *Activations) *string { return &q.Namespace }),
+	{Parameter{Name: "function", Doc: "only these functions", List: true}, func(q *Activations) any { return &q.Functions }},
+	{Parameter{Name: "status", Doc: "only these statuses", List: true}, func(q *Activations) any { return &q.Statuses }},
+	{Parameter{Name: "trigger", Doc: "only these triggers", List: true}, func(q *Activations) any { return &q.Triggers }},
+	number("version", "only those of this version", func(q *Activations) *int64 { return &q.Version }),
+	text("q", docWords+"id, function, error, result", func(q *Activations) *string { return &q.Words }),
+	text("error", "only those whose error has this text", func(q *Activations) *string { return &q.Error }),
+	text("error_type", "only those whose error has this type", func(q *Activations) *string { return &q.ErrorType }),
+	number("min_duration_ms", "only those that took at least so long", func(q *Activations) *int64 { return &q.DurationMS }),
+})
+
+// ActivationParameters returns the parameters of Activations that series take.
+func ActivationParameters() []Parameter { return parameters(activationFields) }
+
+// ParseActivations returns the query that parameters describe. It ignores others. Errors:
+// CodeInvalid.
+func ParseActivations(values url.Values) (Activations, error) {
+	var q Activations
+	err := parse(activationFields, &q, values)
+	return q, err
+}
+
+// JobSeriesParameters returns the parameters of Jobs but those of tags, the time of the end and the
+// order.
+func JobSeriesParameters() []Parameter {
+	return slices.DeleteFunc(JobParameters(), func(p Parameter) bool {
+		return slices.Contains([]string{"sort", "order", "count", "ended_from_ms", "ended_to_ms"}, p.Name)
+	})
+}
+
 func names[T ~string](values []T) []string {
 	var out []string
 	for _, v := range values {
@@ -157,6 +188,17 @@ func parse[Q any](fields []field[Q], q *Q, values url.Values) error {
 	return nil
 }
 
+// ParseNumber returns the number of a parameter, 0 for "". Errors: CodeInvalid.
+func ParseNumber(name, text string) (n int64, err error) {
+	if text == "" {
+		return 0, nil
+	}
+	if rule := set(&n, []string{text}); rule != "" {
+		return 0, api.InvalidField(name, rule)
+	}
+	return n, nil
+}
+
 // set sets the value behind a pointer, and returns the rule that the texts break, "" for none.
 func set(to any, texts []string) string {
 	const whole = "must be a whole number that is not negative"
@@ -185,6 +227,8 @@ func set(to any, texts []string) string {
 		*to = texts
 	case *[]api.JobState:
 		*to = typed[api.JobState](texts)
+	case *[]api.Status:
+		*to = typed[api.Status](texts)
 	case *[]api.Priority:
 		*to = typed[api.Priority](texts)
 	}

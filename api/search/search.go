@@ -77,39 +77,40 @@ type Jobs struct {
 
 // Activations selects activations as Jobs selects jobs.
 type Activations struct {
-	Namespace string
-	Functions []string
-	Version   int64
-	Statuses  []api.Status
-	Triggers  []string
-	ErrorType string
-	Error     string
-	Job       string
-	Request   string
-	Started   Range
-	Ended     Range
-	Duration  int64 // at least, in milliseconds
-	Words     string
+	Namespace  string
+	ID         string // the beginning or the end of the id
+	Functions  []string
+	Version    int64
+	Statuses   []api.Status
+	Triggers   []string
+	ErrorType  string
+	Error      string
+	Job        string
+	Request    string
+	Started    Range
+	Ended      Range
+	DurationMS int64 // at least
+	Words      string
 	Order
 }
 
-// Mirror is the state of the view that answered.
-type Mirror struct {
+// MirrorState is the state of the view that answered.
+type MirrorState struct {
 	LagMS      int64 `json:"lag_ms" doc:"how far the view is behind the store, in milliseconds"`
 	Rebuilding bool  `json:"rebuilding" doc:"whether the view is being rebuilt, so that records may be missing"`
 }
 
-// Count is a number of records.
-type Count struct {
+// MatchCount is a number of records.
+type MatchCount struct {
 	Value int64 `json:"value" doc:"how many records match, at most 10,000"`
 	Exact bool  `json:"exact" doc:"false if more may match"`
 }
 
-// Page is a page of a search. It may be short, even empty, and still have a NextCursor: one page
+// Results is a page of a search. It may be short, even empty, and still have a NextCursor: one page
 // examines a bounded number of records.
-type Page[T any] struct {
-	Items      []T     `json:"items"`
-	NextCursor *string `json:"next_cursor"`
-	Count      *Count  `json:"count,omitempty" doc:"with count=true"`
-	Mirror     *Mirror `json:"mirror,omitempty" doc:"the view that answered; absent if the store answered"`
+type Results[T any] struct {
+	Items      []T          `json:"items"`
+	NextCursor *string      `json:"next_cursor"`
+	Count      *MatchCount  `json:"count,omitempty" doc:"with count=true"`
+	Mirror     *MirrorState `json:"mirror,omitempty" doc:"the view that answered; absent if the store answered"`
 }

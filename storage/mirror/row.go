@@ -20,5 +20,6 @@ func RowOf(ms int64, id string) int64 {
 // FirstRow returns the lowest row of records that were created at ms.
 func FirstRow(ms int64) int64 { return ms << rowBits }
 
-// TenantWord returns the word of a tenant in the full-text tables.
-func TenantWord(tenant string) string { return strings.ReplaceAll(tenant, "_", "") }
+// TenantWord returns the word of a tenant in the full-text tables. It begins with a character of the
+// private use, which queries cannot have, so that no query finds it.
+func TenantWord(tenant string) string { return "\ue000" + strings.ReplaceAll(tenant, "_", "") }

@@ -33,7 +33,7 @@ func (s *Searcher) Activations(ctx context.Context, tenant string, q *search.Act
 func activationSelection(tenant string, q *search.Activations) (*selection, error) {
 	texts := map[string][]string{
 		"namespace": {q.Namespace}, "function": q.Functions, "trigger": q.Triggers, "error_type": {q.ErrorType}, "error": {q.Error},
-		"job": {q.Job}, "request": {q.Request}, "status": distinct(q.Statuses),
+		"id": {q.ID}, "job": {q.Job}, "request": {q.Request}, "status": distinct(q.Statuses),
 	}
 	if err := validateTexts(texts); err != nil {
 		return nil, err
@@ -51,8 +51,11 @@ func activationSelection(tenant string, q *search.Activations) (*selection, erro
 	if q.Version > 0 {
 		s.and("j.version = ?", q.Version)
 	}
-	if q.Duration > 0 {
-		s.and("j.duration_ms >= ?", q.Duration)
+	if q.DurationMS > 0 {
+		s.and("j.duration_ms >= ?", q.DurationMS)
+	}
+	if n := len(q.ID); n > 0 {
+		s.and("(substr(j.id, 1, ?) = ? OR substr(j.id, -?) = ?)", n, q.ID, n, q.ID)
 	}
 	if q.Error != "" {
 		s.and("j.error IS NOT NULL")

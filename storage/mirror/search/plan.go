@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -26,7 +27,7 @@ type bounds struct {
 
 var defaultBounds = bounds{
 	few: 2_000, fewProbed: 500, examined: 10_000, probed: 1_000, ranked: 5_000,
-	counted: 100_000, maxCount: search.MaxCount, pageBytes: search.MaxPageBytes, seriesRows: 100_000,
+	counted: 100_000, maxCount: search.MaxCount, pageBytes: search.MaxPageBytes, seriesRows: search.MaxSeriesRows,
 }
 
 // pageRequest is the page that is asked for.
@@ -47,8 +48,9 @@ type planner struct {
 	*selection
 	bounds
 
-	ctx context.Context //nolint:containedctx // of one search
-	tx  *sql.Tx
+	ctx        context.Context //nolint:containedctx // of one search
+	tx         *sql.Tx
+	restricted bool // restrictWords was called
 }
 
 // ordered returns the rows of a source within [low, high], newest first unless ascending, in the
@@ -109,6 +111,9 @@ func (p *planner) choose() (choice, error) {
 		p.inNamespaces(namespaces)
 		p.inNamespaces = nil
 	}
+	if err := p.restrictWords(); err != nil {
+		return choice{}, err
+	}
 	best := choice{source: p.sources[0], probe: p.match != ""}
 	least := few
 	for _, src := range slices.Concat(p.sources, p.unordered) {
@@ -135,6 +140,24 @@ func (p *planner) choose() (choice, error) {
 		best = choice{source: p.wordSource(), few: n < limit}
 	}
 	return best, err
+}
+
+// sampled is the number of the newest rows that are a sample of the tenants.
+const sampled = 100
+
+// restrictWords restricts the full-text query to the tenant if less than half of the newest rows are
+// the tenant's.
+func (p *planner) restrictWords() error {
+	if p.match == "" || p.restricted {
+		return nil
+	}
+	p.restricted = true
+	var all, ours int
+	err := p.tx.QueryRowContext(p.ctx, "SELECT count(*), coalesce(sum(tenant = ?), 0) FROM (SELECT tenant FROM "+p.name+" ORDER BY row DESC LIMIT ?)", p.tenant, sampled).Scan(&all, &ours)
+	if err == nil && ours*2 < all {
+		p.inTenant()
+	}
+	return err
 }
 
 // namespaces returns the namespaces in which the tenant has jobs, at most maxParts. It seeks each one
@@ -194,6 +217,14 @@ func (p *planner) createdPage(r pageRequest, lead choice) ([]found, string, erro
 
 // indexPage reads a page along the index of its order.
 func (p *planner) indexPage(r pageRequest) ([]found, string, error) {
+	if p.match != "" {
+		return p.chunkPage(r.limit, p.along(r))
+	}
+	return p.bounded(r.limit, p.examined, false, p.along(r))
+}
+
+// along returns the statement of the first rows along the index of an order, behind the position of r.
+func (p *planner) along(r pageRequest) func(limit int) fragment {
 	key := p.sorts[r.Sort]
 	expr := strings.ReplaceAll(key.expr, "j.", "")
 	rows := fragment{"SELECT row, " + expr + " AS k FROM " + p.name + " INDEXED BY " + key.index + " WHERE tenant = ? AND " + strings.ReplaceAll(key.has, "j.", ""), []any{p.tenant}}
@@ -212,13 +243,9 @@ func (p *planner) indexPage(r pageRequest) ([]found, string, error) {
 		bound(after.sql, after.args...)
 	}
 	rows.sql += " ORDER BY " + expr + direction(r.Ascending) + ", row" + direction(r.Ascending) + " LIMIT ?"
-	budget := p.examined
-	if p.match != "" {
-		budget = p.probed
-	}
-	return p.bounded(r.limit, budget, p.match != "", func(limit int) fragment {
+	return func(limit int) fragment {
 		return fragment{rows.sql, append(rows.args[:len(rows.args):len(rows.args)], limit)}
-	})
+	}
 }
 
 // behind returns the condition that a row is behind the position of r.
@@ -254,6 +281,86 @@ func (p *planner) bounded(limit, budget int, probe bool, rows func(limit int) fr
 	return items, last.String(), err
 }
 
+// spread is how many matches are read for a row of a chunk before the chunk is divided.
+const spread = 4
+
+// chunkPage is bounded for rows that must match the full-text query. It reads the matches between the
+// oldest and the newest row of a chunk of rows at once: to look up a single row is as expensive as to
+// read hundreds in order. The times of jobs follow their creation, so there are few others between.
+func (p *planner) chunkPage(limit int, rows func(limit int) fragment) ([]found, string, error) {
+	from := rows(p.probed)
+	chunk, err := p.positions(from.sql, from.args...)
+	if err != nil || len(chunk) == 0 {
+		return nil, "", err
+	}
+	end, whole := "", len(chunk) < p.probed
+	matched := map[int64]bool{}
+	for {
+		low, high := chunk[0].row, chunk[0].row
+		for _, c := range chunk {
+			low, high = min(low, c.row), max(high, c.row)
+		}
+		matches := p.ordered(p.wordSource(), low, high, false, spread*p.probed)
+		found, err := p.positions(matches.sql, matches.args...)
+		if err != nil {
+			return nil, "", err
+		}
+		if len(found) == spread*p.probed && len(chunk) > 1 {
+			chunk, whole = chunk[:(len(chunk)+3)/4], false
+			continue
+		}
+		for _, f := range found {
+			matched[f.row] = true
+		}
+		break
+	}
+	if !whole {
+		end = chunk[len(chunk)-1].String()
+	}
+	return p.pick(limit, chunk, matched, end)
+}
+
+// pick returns the rows of chunk that are matched and satisfy the selection, at most limit. end is
+// the position behind the chunk.
+func (p *planner) pick(limit int, chunk []position, matched map[int64]bool, end string) ([]found, string, error) {
+	list := []byte{'['}
+	for _, c := range chunk {
+		if matched[c.row] {
+			list = append(fmt.Appendf(list, "[%d,%d]", c.key, c.row), ',')
+		}
+	}
+	if len(list) == 1 {
+		return nil, end, nil
+	}
+	list[len(list)-1] = ']'
+	where := p.conditions(false)
+	items, next, err := p.read(limit, fragment{
+		"SELECT json_extract(e.value, '$[0]'), j.row, j.doc FROM json_each(?) e CROSS JOIN " + p.name + " j NOT INDEXED ON j.row = json_extract(e.value, '$[1]') WHERE " + where.sql + " LIMIT ?",
+		append(append([]any{string(list)}, where.args...), limit+1),
+	})
+	if err == nil && next == "" {
+		next = end
+	}
+	return items, next, err
+}
+
+// positions reads the columns k and row of a statement.
+func (p *planner) positions(sql string, args ...any) (out []position, err error) {
+	rows, err := p.tx.QueryContext(p.ctx, "SELECT k, row FROM ("+sql+")", args...)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var at position
+		if err := rows.Scan(&at.key, &at.row); err != nil {
+			return nil, err
+		}
+		out = append(out, at)
+	}
+	return out, rows.Err()
+}
+
 // sortedPage reads a page of a selection that has few rows.
 func (p *planner) sortedPage(r pageRequest, lead choice) ([]found, string, error) {
 	key := p.sorts[r.Sort]
@@ -278,6 +385,9 @@ func (p *planner) sortedPage(r pageRequest, lead choice) ([]found, string, error
 func (p *planner) rankedPage(r pageRequest) ([]found, string, error) {
 	if p.match == "" {
 		return nil, "", api.InvalidField("sort", "rank needs q")
+	}
+	if err := p.restrictWords(); err != nil {
+		return nil, "", err
 	}
 	words, where := p.table.words, p.conditions(false)
 	from := p.ordered(p.wordSource(), p.low, p.high, false, p.ranked)
@@ -333,7 +443,7 @@ func (p *planner) read(limit int, statement fragment) (items []found, next strin
 }
 
 // count counts the rows of the selection.
-func (p *planner) count(key sortKey) (*search.Count, error) {
+func (p *planner) count(key sortKey) (*search.MatchCount, error) {
 	lead, err := p.choose()
 	if err != nil {
 		return nil, err
@@ -346,14 +456,14 @@ func (p *planner) count(key sortKey) (*search.Count, error) {
 	if key.has != "" {
 		where.sql += " AND " + key.has
 	}
-	out := search.Count{}
+	out := search.MatchCount{}
 	err = p.tx.QueryRowContext(p.ctx, "SELECT count(*) FROM (SELECT 1 FROM ("+from.sql+") d CROSS JOIN "+p.name+" j NOT INDEXED ON j.row = d.row WHERE "+where.sql+" LIMIT ?)",
 		append(append(from.args, where.args...), p.maxCount+1)...).Scan(&out.Value)
 	if err != nil {
 		return nil, err
 	}
 	if out.Value > int64(p.maxCount) {
-		return &search.Count{Value: int64(p.maxCount)}, nil
+		return &search.MatchCount{Value: int64(p.maxCount)}, nil
 	}
 	n, err := p.size(lead.source, budget)
 	out.Exact = n < budget

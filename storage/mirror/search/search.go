@@ -25,6 +25,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/search"
+	"github.com/codesous/sous/storage/mirror"
 )
 
 // DefaultDeadline bounds the time of a search.
@@ -35,9 +36,24 @@ type View interface {
 	// Reader returns connections that only read, nil while there is no view.
 	Reader() *sql.DB
 	// State returns how current the view is.
-	State() search.Mirror
+	State() search.MirrorState
 	// Report receives the error of a statement, which may be that of a damaged file.
 	Report(err error)
+}
+
+// Of returns the view of a mirror, nil for a nil one.
+func Of(m *mirror.Mirror) View {
+	if m == nil {
+		return nil
+	}
+	return mirrorView{m}
+}
+
+type mirrorView struct{ *mirror.Mirror }
+
+func (v mirrorView) State() search.MirrorState {
+	status := v.Status()
+	return search.MirrorState{LagMS: status.LagMS, Rebuilding: status.Rebuilding}
 }
 
 // Searcher answers searches. It is safe for concurrent use.
@@ -57,7 +73,7 @@ func New(view View, deadline time.Duration) *Searcher {
 }
 
 // State returns how current the view is. Errors: CodeMirrorUnavailable.
-func (s *Searcher) State() (*search.Mirror, error) {
+func (s *Searcher) State() (*search.MirrorState, error) {
 	if _, err := s.reader(); err != nil {
 		return nil, err
 	}
@@ -81,7 +97,7 @@ func (s *Searcher) reader() (*sql.DB, error) {
 type Result[T any] struct {
 	Items []T
 	Next  string
-	Count *search.Count // nil unless it was asked for
+	Count *search.MatchCount // nil unless it was asked for
 }
 
 // run calls do with a transaction that sees one state of the view, and returns at the deadline in any

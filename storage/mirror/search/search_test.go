@@ -15,6 +15,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/search"
+	"github.com/codesous/sous/storage/mirror"
 )
 
 var (
@@ -291,7 +292,11 @@ func TestSearchEndsAtItsDeadline(t *testing.T) {
 // A replica without a mirror, and one whose file is not open, answer with a code.
 func TestSearchWithoutAView(t *testing.T) {
 	t.Parallel()
-	for name, s := range map[string]*Searcher{"no searcher": nil, "no view": New(nil, 0), "no file": New(&testView{}, 0)} {
+	closed, err := mirror.New(mirror.Config{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatalf("New: %v", err)
+	}
+	for name, s := range map[string]*Searcher{"no searcher": nil, "no view": New(nil, 0), "no file": New(Of(closed), 0)} {
 		_, err := s.Jobs(t.Context(), testTenant, &search.Jobs{}, "", 1)
 		if code := api.ErrorCode(err); code != api.CodeMirrorUnavailable {
 			t.Errorf("%s: got %v, want CodeMirrorUnavailable", name, err)

@@ -213,11 +213,17 @@ func (s *selection) matching(words string) error {
 	if err != nil {
 		return err
 	}
-	s.match = `tenant : "` + strings.ReplaceAll(mirror.TenantWord(s.tenant), `"`, `""`) + `" AND {` + strings.Join(s.columns, " ") + `} : (` + expression + `)`
+	s.match = expression
 	return nil
 }
 
-// words returns the source of the rows that match the full-text query.
+// inTenant has the full-text index skip the rows of other tenants. Where most rows are the tenant's, it
+// is cheaper to skip the others later.
+func (s *selection) inTenant() {
+	s.match = `tenant : "` + mirror.TenantWord(s.tenant) + `" AND (` + s.match + `)`
+}
+
+// wordSource returns the source of the rows that match the full-text query.
 func (s *selection) wordSource() source {
 	return source{parts: []fragment{{s.table.words + " WHERE " + s.table.words + " MATCH ?", []any{s.match}}}, column: "rowid"}
 }

@@ -245,8 +245,8 @@ func (p *wordParser) term(t token) (string, *wordFault) {
 	p.terms++
 	letters := 0
 	for _, r := range t.text {
-		if r == utf8.RuneError || r == 0 {
-			return "", &wordFault{t.column, "the text is not UTF-8"}
+		if r == utf8.RuneError || r == 0 || unicode.Is(unicode.Co, r) {
+			return "", &wordFault{t.column, "the text is not UTF-8, or has characters of the private use"}
 		}
 		if unicode.IsLetter(r) || unicode.IsNumber(r) {
 			letters++
