@@ -2,7 +2,6 @@ package functions
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/search"
@@ -44,7 +43,11 @@ func (a *API) searchActivations(ctx context.Context, in *listActivationsInput, n
 	}
 	scoped := q
 	scoped.Count = false // a page without the count continues one with it
-	list := rest.ListScope("search-activations", string(in.Tenant), fmt.Sprintf("%q", scoped))
+	text, err := api.EncodeJSON(scoped)
+	if err != nil {
+		return nil, err
+	}
+	list := rest.ListScope("search-activations", string(in.Tenant), string(text))
 	position, err := list.Open(in.Cursor)
 	if err != nil {
 		return nil, err
