@@ -22,7 +22,7 @@ CREATE TABLE jobs (
     activation_id TEXT,
     function      TEXT,              -- that the job calls
     unique_key    TEXT,
-    run           TEXT NOT NULL,     -- as the store has it; it changes with each step of the job
+    run           TEXT NOT NULL,     -- the stored run, by which the feed compares
     dead_reason   TEXT,
     error         TEXT,              -- the last one
     created_ms    INTEGER NOT NULL,
@@ -95,12 +95,13 @@ CREATE TABLE activations (
     UNIQUE (tenant, id)
 ) STRICT;
 
-CREATE INDEX activations_tenant   ON activations (tenant);
-CREATE INDEX activations_function ON activations (tenant, namespace, function, status);
-CREATE INDEX activations_ended    ON activations (tenant, end_ms) WHERE end_ms > 0;
-CREATE INDEX activations_duration ON activations (tenant, duration_ms);
-CREATE INDEX activations_failed   ON activations (tenant, error_type) WHERE error_type IS NOT NULL;
-CREATE INDEX activations_job      ON activations (tenant, job_id) WHERE job_id IS NOT NULL;
+CREATE INDEX activations_tenant    ON activations (tenant);
+CREATE INDEX activations_namespace ON activations (tenant, namespace, status);
+CREATE INDEX activations_function  ON activations (tenant, function, status);
+CREATE INDEX activations_ended     ON activations (tenant, end_ms) WHERE end_ms > 0;
+CREATE INDEX activations_duration  ON activations (tenant, duration_ms);
+CREATE INDEX activations_failed    ON activations (tenant, error_type) WHERE error_type IS NOT NULL;
+CREATE INDEX activations_job       ON activations (tenant, job_id) WHERE job_id IS NOT NULL;
 
 -- The words of activations, by row.
 CREATE VIRTUAL TABLE activation_words USING fts5(
