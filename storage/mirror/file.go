@@ -285,7 +285,7 @@ func (d *damage) Error() string { return "mirror: " + d.finding }
 
 // Damaged reports whether err means that the file cannot be read any more, or is gone.
 func Damaged(err error) bool {
-	if found := (*damage)(nil); errors.As(err, &found) {
+	if found := (*damage)(nil); errors.As(err, &found) || errors.Is(err, ErrMissing) {
 		return true
 	}
 	if e := (*sqlite.Error)(nil); errors.As(err, &e) && e.Code() == sqlite3.SQLITE_READONLY_DBMOVED {

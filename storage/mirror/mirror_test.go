@@ -166,10 +166,12 @@ func TestActivationsAreWritten(t *testing.T) {
 func TestFilesAreReplaced(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(path string) error{
-		"no database": func(path string) error { return os.WriteFile(path, []byte("a text of some length, but no database"), 0o600) },
-		"empty":       func(path string) error { return os.WriteFile(path, nil, 0o600) },
-		"deleted":     os.Remove,
-		"damaged":     damageMiddle,
+		"no database": func(path string) error {
+			return os.WriteFile(path, []byte("a text of some length, but no database"), 0o600)
+		},
+		"empty":   func(path string) error { return os.WriteFile(path, nil, 0o600) },
+		"deleted": os.Remove,
+		"damaged": damageMiddle,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -47,9 +47,9 @@ func (m *Mirror) ActivationStatuses(ctx context.Context, tenant string, ids []st
 	return m.pairs(ctx, `SELECT a.id, a.status FROM json_each(?2) AS e CROSS JOIN activations AS a ON a.tenant = ?1 AND a.id = e.value`, tenant, string(list))
 }
 
-// JobRows returns a page of the rows of all jobs behind the row after.
-func (m *Mirror) JobRows(ctx context.Context, after int64, limit int) ([]Row, error) {
-	return m.rows(ctx, "SELECT row, tenant, id, run, '' FROM jobs WHERE row > ? ORDER BY row LIMIT ?", after, limit)
+// JobRows returns a page of the rows of jobs behind the row after: those of tenants, or of all for none.
+func (m *Mirror) JobRows(ctx context.Context, tenants []string, after int64, limit int) ([]Row, error) {
+	return m.tableRows(ctx, "SELECT row, tenant, id, run, '' FROM jobs", tenants, after, limit)
 }
 
 // QueueRows returns a page of the rows of a queue's jobs of one state behind the row after.
@@ -58,10 +58,24 @@ func (m *Mirror) QueueRows(ctx context.Context, tenant, namespace, queue string,
 		WHERE tenant = ? AND queue = ? AND state = ? AND namespace = ? AND row > ? ORDER BY row LIMIT ?`, tenant, queue, string(state), namespace, after, limit)
 }
 
-// ActivationRows returns a page of the rows of all activations behind the row after.
-func (m *Mirror) ActivationRows(ctx context.Context, after int64, limit int) ([]Row, error) {
-	return m.rows(ctx, "SELECT row, tenant, id, '', status FROM activations WHERE row > ? ORDER BY row LIMIT ?", after, limit)
+// ActivationRows is JobRows for activations.
+func (m *Mirror) ActivationRows(ctx context.Context, tenants []string, after int64, limit int) ([]Row, error) {
+	return m.tableRows(ctx, "SELECT row, tenant, id, '', status FROM activations", tenants, after, limit)
 }
+
+func (m *Mirror) tableRows(ctx context.Context, query string, tenants []string, after int64, limit int) ([]Row, error) {
+	if len(tenants) == 0 {
+		return m.rows(ctx, query+" WHERE row > ? ORDER BY row LIMIT ?", after, limit)
+	}
+	list, err := api.EncodeJSON(tenants)
+	if err != nil {
+		return nil, err
+	}
+	return m.rows(ctx, query+" WHERE row > ? AND tenant IN (SELECT value FROM json_each(?)) ORDER BY row LIMIT ?", after, string(list), limit)
+}
+
+// ErrMissing is the error of a file that was removed while it was open. Damaged is true for it.
+var ErrMissing = errors.New("the file was removed")
 
 // Missing reports whether the file was removed or replaced since it was opened.
 func (m *Mirror) Missing() bool {
