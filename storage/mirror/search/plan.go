@@ -26,7 +26,7 @@ type bounds struct {
 }
 
 var defaultBounds = bounds{
-	few: 2_000, fewProbed: 500, examined: 10_000, probed: 1_000, ranked: 5_000,
+	few: 2_000, fewProbed: 500, examined: 10_000, probed: 1_000, ranked: 2_000,
 	counted: 100_000, maxCount: search.MaxCount, pageBytes: search.MaxPageBytes, seriesRows: search.MaxSeriesRows,
 }
 
@@ -227,7 +227,7 @@ func (p *planner) indexPage(r pageRequest) ([]found, string, error) {
 func (p *planner) along(r pageRequest) func(limit int) fragment {
 	key := p.sorts[r.Sort]
 	expr := strings.ReplaceAll(key.expr, "j.", "")
-	rows := fragment{"SELECT row, " + expr + " AS k FROM " + p.name + " INDEXED BY " + key.index + " WHERE tenant = ? AND " + strings.ReplaceAll(key.has, "j.", ""), []any{p.tenant}}
+	rows := fragment{"SELECT row, " + expr + " AS k FROM " + p.name + " INDEXED BY " + key.index + " WHERE tenant = ?", []any{p.tenant}}
 	bound := func(sql string, args ...any) {
 		rows.sql += " AND " + sql
 		rows.args = append(rows.args, args...)
@@ -242,6 +242,7 @@ func (p *planner) along(r pageRequest) func(limit int) fragment {
 		after := p.behind(r, expr, "row")
 		bound(after.sql, after.args...)
 	}
+	bound(strings.ReplaceAll(key.has, "j.", "")) // last, since SQLite seeks by the first bound
 	rows.sql += " ORDER BY " + expr + direction(r.Ascending) + ", row" + direction(r.Ascending) + " LIMIT ?"
 	return func(limit int) fragment {
 		return fragment{rows.sql, append(rows.args[:len(rows.args):len(rows.args)], limit)}

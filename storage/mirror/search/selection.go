@@ -161,7 +161,8 @@ func (s *selection) within(column, key string, r search.Range) {
 		return
 	}
 	s.ranges[key] = r
-	from := s.indexed(s.sorts[key].index, fragment{column + " > 0", nil})
+	// SQLite seeks by the first bound of the column: that of the partial index comes last.
+	from := s.indexed(s.sorts[key].index, fragment{})
 	from.unordered = true
 	bound := func(operator string, ms int64) {
 		if ms <= 0 {
@@ -174,7 +175,8 @@ func (s *selection) within(column, key string, r search.Range) {
 	s.and("j." + column + " > 0")
 	bound(" >= ?", r.FromMS)
 	bound(" < ?", r.ToMS)
-	if from.parts[0].sql != "" && s.sorts[key].index != "" {
+	from.parts[0].sql += " AND " + column + " > 0"
+	if s.sorts[key].index != "" {
 		s.unordered = append(s.unordered, from)
 	}
 }
