@@ -24,6 +24,7 @@ import (
 	"github.com/codesous/sous/controlplane"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/kvstore"
+	"github.com/codesous/sous/storage/mirror"
 	"github.com/codesous/sous/storage/webhooks"
 )
 
@@ -48,8 +49,17 @@ type example struct {
 func storyServer(t *testing.T) (*harness, map[string]string) {
 	t.Helper()
 	store := embedded(t)
+	view, err := mirror.New(mirror.Config{Dir: t.TempDir()})
+	if err != nil {
+		t.Fatalf("New: %v", err)
+	}
+	if _, _, err := view.Open(t.Context()); err != nil {
+		t.Fatalf("Open: %v", err)
+	}
+	t.Cleanup(func() { _ = view.Close() }) // its folder is removed
+	view.SetServing()
 	h := startOn(t, store, withSecrets(t, store), func(c *controlplane.Config) {
-		c.StorageToken, c.DomainResolver = runnerToken, everyRecord{t, store}
+		c.StorageToken, c.DomainResolver, c.MirrorControl = runnerToken, everyRecord{t, store}, view
 	})
 	h.engine.invoke = func(context.Context, api.Invocation) (*api.Outcome, error) {
 		return success(`{"statusCode":200,"headers":{"content-type":"text/plain"},"body":"hello Ada"}`), nil

@@ -10,6 +10,7 @@
 //	tenancy    tenants, namespaces, API keys, secrets, the audit
 //	domains    custom domains
 //	webhooks   webhooks and their deliveries
+//	mirror     the state of the mirror
 //	web        the HTTP endpoints of functions, past the router
 //	docsite    the documentation
 //
@@ -45,6 +46,7 @@ import (
 	domainsapi "github.com/codesous/sous/controlplane/domains"
 	"github.com/codesous/sous/controlplane/functions"
 	"github.com/codesous/sous/controlplane/jobs"
+	mirrorapi "github.com/codesous/sous/controlplane/mirror"
 	"github.com/codesous/sous/controlplane/rest"
 	"github.com/codesous/sous/controlplane/tenancy"
 	"github.com/codesous/sous/controlplane/triggers"
@@ -60,6 +62,7 @@ import (
 	"github.com/codesous/sous/storage/documents"
 	"github.com/codesous/sous/storage/domains"
 	"github.com/codesous/sous/storage/events"
+	"github.com/codesous/sous/storage/mirror"
 	"github.com/codesous/sous/storage/quotas"
 	"github.com/codesous/sous/storage/secrets"
 )
@@ -146,6 +149,8 @@ type Config struct {
 	// ReservedDomains are domains of the operator. Neither they nor names below them, nor those of
 	// FunctionDomain, can be custom domains.
 	ReservedDomains []string
+	// MirrorControl is the mirror whose state is shown and which can be rebuilt (default: none).
+	MirrorControl *mirror.Mirror
 	// Unconfined serves functions without the protection from each other that browsers need.
 	// It is for a server that no browser can reach.
 	Unconfined bool
@@ -263,6 +268,7 @@ func (s *Server) endpoints(ctx context.Context, engine Engine, broker *queue.Bro
 		triggers.New(s.store, schedules, engine, cfg.Clock),
 		domainsapi.New(s.store, cfg.DomainResolver, cfg.reserved(), cfg.Clock),
 		webhooksapi.New(s.store, cfg.Secrets),
+		mirrorapi.New(cfg.MirrorControl),
 		docsite.New(docs.Pages),
 	} {
 		all = append(all, resource.Endpoints()...)
