@@ -37,7 +37,7 @@ func (a commands) mirrorCall(use, short string, call func(*client.Client, contex
 			if s.Rebuilding {
 				text += fmt.Sprintf(", %d%% done", int(100*s.Progress))
 			}
-			return a.Print(s, fmt.Sprintf("%s\n%d jobs, %d activations, %d MiB, lag %d ms", text, s.Jobs, s.Activations, s.Bytes>>20, s.LagMS))
+			return a.PrintLine(s, fmt.Sprintf("%s\n%d jobs, %d activations, %d MiB, lag %d ms", text, s.Jobs, s.Activations, s.Bytes>>20, s.LagMS))
 		},
 	}
 }
