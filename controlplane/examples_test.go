@@ -50,7 +50,7 @@ func storyServer(t *testing.T) (*harness, map[string]string) {
 	store := embedded(t)
 	m, mirrored := openMirror(t)
 	h := startOn(t, store, withSecrets(t, store), mirrored, func(c *controlplane.Config) {
-		c.StorageToken, c.DomainResolver = runnerToken, everyRecord{t, store}
+		c.StorageToken, c.DomainResolver, c.MirrorControl = runnerToken, everyRecord{t, store}, m
 	})
 	h.engine.invoke = func(context.Context, api.Invocation) (*api.Outcome, error) {
 		return success(`{"statusCode":200,"headers":{"content-type":"text/plain"},"body":"hello Ada"}`), nil

@@ -25,6 +25,7 @@ func openMirror(t *testing.T) (*mirror.Mirror, func(*controlplane.Config)) {
 		t.Fatalf("Open: %v", err)
 	}
 	t.Cleanup(func() { _ = m.Close() })
+	m.SetServing()
 	return m, func(c *controlplane.Config) { c.Mirror = mirrorsearch.Of(m) }
 }
 

@@ -10,6 +10,7 @@
 //	tenancy    tenants, namespaces, API keys, secrets, the audit
 //	domains    custom domains
 //	webhooks   webhooks and their deliveries
+//	mirror     the state of the mirror
 //	search     searches of jobs across queues, from the mirror
 //	web        the HTTP endpoints of functions, past the router
 //	docsite    the documentation
@@ -46,6 +47,7 @@ import (
 	domainsapi "github.com/codesous/sous/controlplane/domains"
 	"github.com/codesous/sous/controlplane/functions"
 	"github.com/codesous/sous/controlplane/jobs"
+	mirrorapi "github.com/codesous/sous/controlplane/mirror"
 	"github.com/codesous/sous/controlplane/rest"
 	searchapi "github.com/codesous/sous/controlplane/search"
 	"github.com/codesous/sous/controlplane/tenancy"
@@ -62,6 +64,7 @@ import (
 	"github.com/codesous/sous/storage/documents"
 	"github.com/codesous/sous/storage/domains"
 	"github.com/codesous/sous/storage/events"
+	"github.com/codesous/sous/storage/mirror"
 	mirrorsearch "github.com/codesous/sous/storage/mirror/search"
 	"github.com/codesous/sous/storage/quotas"
 	"github.com/codesous/sous/storage/secrets"
@@ -152,6 +155,8 @@ type Config struct {
 	// ReservedDomains are domains of the operator. Neither they nor names below them, nor those of
 	// FunctionDomain, can be custom domains.
 	ReservedDomains []string
+	// MirrorControl is the mirror whose state is shown and which can be rebuilt (default: none).
+	MirrorControl *mirror.Mirror
 	// Unconfined serves functions without the protection from each other that browsers need.
 	// It is for a server that no browser can reach.
 	Unconfined bool
@@ -271,6 +276,7 @@ func (s *Server) endpoints(ctx context.Context, engine Engine, broker *queue.Bro
 		triggers.New(s.store, schedules, engine, cfg.Clock),
 		domainsapi.New(s.store, cfg.DomainResolver, cfg.reserved(), cfg.Clock),
 		webhooksapi.New(s.store, cfg.Secrets),
+		mirrorapi.New(cfg.MirrorControl),
 		docsite.New(docs.Pages),
 	} {
 		all = append(all, resource.Endpoints()...)

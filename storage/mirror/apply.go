@@ -156,7 +156,18 @@ func last[T any](records []T, key func(*T) [2]string, row func(*T) int64) []T {
 		at[k] = len(out)
 		out = append(out, records[i])
 	}
-	slices.SortStableFunc(out, func(a, b T) int { return cmp.Compare(row(&a), row(&b)) })
+	type numbered struct {
+		row int64
+		of  T
+	}
+	sorted := make([]numbered, len(out))
+	for i := range out {
+		sorted[i] = numbered{row(&out[i]), out[i]}
+	}
+	slices.SortStableFunc(sorted, func(a, b numbered) int { return cmp.Compare(a.row, b.row) })
+	for i := range sorted {
+		out[i] = sorted[i].of
+	}
 	return out
 }
 

@@ -50,8 +50,9 @@ var (
 // ErrInUse is the error of Open if another process has the folder.
 var ErrInUse = errors.New("another process keeps its mirror in this folder; each replica needs a folder of its own")
 
-// errOutdated is the error of a file that has another schema, or was not written completely.
-var errOutdated = errors.New("the file is of another release")
+// errOutdated is the error of a file that has another schema, was not written completely, or is of
+// another store.
+var errOutdated = errors.New("the file is of another release or of another store")
 
 // file is an open file.
 type file struct {
@@ -72,13 +73,13 @@ func (m *Mirror) Open(ctx context.Context) (fresh bool, why string, err error) {
 		return false, "", fmt.Errorf("mirror: %w", err)
 	}
 	path := filepath.Join(m.cfg.Dir, fileName)
-	f, err := openFile(ctx, path, m.cfg.MaxBytes)
+	f, err := openFile(ctx, path, &m.cfg)
 	switch {
 	case err == nil:
 	case errors.Is(err, fs.ErrNotExist):
 		fresh, why = true, "there was no file"
 	case errors.Is(err, errOutdated):
-		fresh, why = true, "the file was of another release"
+		fresh, why = true, "the file was of another release or of another store"
 	case Damaged(err):
 		fresh, why = true, "the file was damaged: "+err.Error()
 	default:
@@ -86,7 +87,7 @@ func (m *Mirror) Open(ctx context.Context) (fresh bool, why string, err error) {
 		return false, "", fmt.Errorf("mirror: %w", err)
 	}
 	if fresh {
-		f, err = createFile(ctx, path, m.cfg.MaxBytes)
+		f, err = createFile(ctx, path, &m.cfg)
 		if err != nil {
 			_ = lock.Close()
 			return false, "", fmt.Errorf("mirror: %w", err)
@@ -147,15 +148,15 @@ func lockFolder(dir string) (*os.File, error) {
 
 // openFile opens an existing file and examines it. Errors: fs.ErrNotExist, errOutdated, and those for
 // which Damaged is true.
-func openFile(ctx context.Context, path string, maxBytes int64) (*file, error) {
+func openFile(ctx context.Context, path string, cfg *Config) (*file, error) {
 	if _, err := os.Stat(path); err != nil {
 		return nil, err
 	}
-	f, err := connect(path, maxBytes)
+	f, err := connect(path, cfg.MaxBytes)
 	if err != nil {
 		return nil, err
 	}
-	err = f.examine(ctx)
+	err = f.examine(ctx, cfg.Store)
 	if err == nil {
 		f.write, err = prepare(ctx, f.writer)
 	}
@@ -168,7 +169,7 @@ func openFile(ctx context.Context, path string, maxBytes int64) (*file, error) {
 
 // createFile replaces the file at path by an empty one. The version of its schema is written last: a
 // process that is killed before leaves a file that the next one replaces.
-func createFile(ctx context.Context, path string, maxBytes int64) (*file, error) {
+func createFile(ctx context.Context, path string, cfg *Config) (*file, error) {
 	if err := removeFile(path); err != nil {
 		return nil, err
 	}
@@ -179,11 +180,11 @@ func createFile(ctx context.Context, path string, maxBytes int64) (*file, error)
 	if err := created.Close(); err != nil {
 		return nil, err
 	}
-	f, err := connect(path, maxBytes)
+	f, err := connect(path, cfg.MaxBytes)
 	if err != nil {
 		return nil, err
 	}
-	for _, script := range []string{schema, feedSchema, "PRAGMA user_version = " + strconv.Itoa(schemaVersion)} {
+	for _, script := range []string{schema, feedSchema, "INSERT INTO notes VALUES ('" + noteStore + "', " + quote(cfg.Store) + ")", "PRAGMA user_version = " + strconv.Itoa(schemaVersion)} {
 		if err == nil {
 			_, err = f.writer.ExecContext(ctx, script)
 		}
@@ -235,8 +236,14 @@ func dsn(path string, cache int, pragmas ...string) string {
 	return "file:" + (&url.URL{Path: path}).EscapedPath() + "?" + query.Encode()
 }
 
-// examine reads the version of the schema and looks for damage.
-func (f *file) examine(ctx context.Context) error {
+// noteStore is the note with the store of the mirror.
+const noteStore = "store"
+
+// quote returns a text as a literal of SQL.
+func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
+
+// examine reads the version of the schema and the store of the mirror, and looks for damage.
+func (f *file) examine(ctx context.Context, store string) error {
 	var version int
 	if err := f.writer.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
 		return err
@@ -250,6 +257,13 @@ func (f *file) examine(ctx context.Context) error {
 	}
 	if result != "ok" {
 		return &damage{result}
+	}
+	var of string
+	if err := f.writer.QueryRowContext(ctx, "SELECT value FROM notes WHERE name = ?", noteStore).Scan(&of); err != nil {
+		return err
+	}
+	if of != store {
+		return errOutdated
 	}
 	return nil
 }
@@ -266,6 +280,19 @@ func (f *file) close() error {
 		f.write.close()
 	}
 	return errors.Join(f.readers.Close(), f.writer.Close())
+}
+
+// Remove removes the mirror in a folder that no process uses. Errors: ErrInUse, fs.ErrNotExist.
+func Remove(dir string) error {
+	if _, err := os.Stat(dir); err != nil {
+		return err
+	}
+	lock, err := lockFolder(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = lock.Close() }() // nothing was written to it
+	return errors.Join(removeFile(filepath.Join(dir, fileName)), os.Remove(filepath.Join(dir, lockName)), os.Remove(dir))
 }
 
 // removeFile removes a file and what SQLite keeps beside it.

@@ -17,11 +17,11 @@ type feedMetrics struct {
 	status   *statusMetrics
 }
 
-func newMetrics(m *mirror.Mirror) *feedMetrics {
+func newMetrics(of *mirror.Mirror) *feedMetrics {
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: metrics.Namespace, Name: name, Help: help}, labels)
 	}
-	return &feedMetrics{
+	m := &feedMetrics{
 		records: counter("mirror_records_total", "Records compared with the rows of the mirror, by what that did.", "result"),
 		lag: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Namespace: metrics.Namespace, Name: "mirror_event_lag_seconds",
@@ -32,8 +32,12 @@ func newMetrics(m *mirror.Mirror) *feedMetrics {
 			Namespace: metrics.Namespace, Name: "mirror_gaps_total", Help: "Gaps in logs of events, after which the mirror reads all of a tenant.",
 		}),
 		commands: counter("mirror_commands_total", "Commands that the mirror sent to the store beside those that read records, by purpose.", "purpose"),
-		status:   newStatusMetrics(m),
+		status:   newStatusMetrics(of),
 	}
+	for _, kind := range []string{failDamaged, failFull, failInUse, failStore, failOther} {
+		m.failures.WithLabelValues(kind) // exported as 0
+	}
+	return m
 }
 
 func (m *feedMetrics) register(reg prometheus.Registerer) error {
