@@ -90,6 +90,11 @@ const (
 	CodeWebhookDisabled  Code = "CS_WEBHOOK_DISABLED_CONFLICT"
 	CodeDeliveryNotFound Code = "CS_WEBHOOK_DELIVERY_NOT_FOUND"
 	CodeKVNotFound       Code = "CS_KV_NOT_FOUND"
+
+	CodeSearchSyntax      Code = "CS_VALIDATION_SEARCH"
+	CodeSearchDeadline    Code = "CS_SEARCH_DEADLINE"
+	CodeMirrorUnavailable Code = "CS_MIRROR_UNAVAILABLE"
+
 	CodeSecretNotFound   Code = "CS_SECRET_NOT_FOUND"
 	CodeSecretLimit      Code = "CS_SECRET_LIMIT_CONFLICT"
 	CodeSecretKeyMissing Code = "CS_SECRET_KEY_MISSING"

@@ -51,6 +51,9 @@ var accessRows = []row{
 	{route: "GET /v1/limits", roles: "*", reach: reachAll, path: "/v1/limits", body: "", action: ""},
 	{route: "GET /v1/whoami", roles: "*", reach: reachAll, path: "/v1/whoami", body: "", action: ""},
 
+	{route: "GET /v1/admin/mirror", roles: "a", reach: reachNoTenant, path: "/v1/admin/mirror", body: "", action: "cs:mirror:read"},
+	{route: "POST /v1/admin/mirror:rebuild", roles: "a", reach: reachNoTenant, path: "/v1/admin/mirror:rebuild", body: "", action: "cs:mirror:rebuild"},
+
 	{route: "GET T", roles: "adoiv", reach: reachAll, path: "T", body: "", action: "cs:tenant:read"},
 	{route: "GET T/limits", roles: "adov", reach: reachNothing, path: "T/limits", body: "", action: "cs:limits:read"},
 	{route: "PUT T/limits", roles: "a", reach: reachNoTenant, path: "T/limits", body: "{}", action: "cs:limits:write"},
@@ -91,6 +94,9 @@ var accessRows = []row{
 	{route: "POST T/jobs:ack", roles: "adow", reach: reachAll, path: "T/jobs:ack", body: `{"acks":[{"id":"` + activationID + `","lease_epoch":1}]}`, action: "cs:job:settle"},
 	{route: "POST T/jobs:fail", roles: "adow", reach: reachAll, path: "T/jobs:fail", body: `{"fails":[{"id":"` + activationID + `","lease_epoch":1,"error":"x"}]}`, action: "cs:job:settle"},
 	{route: "POST T/jobs:heartbeat", roles: "adow", reach: reachAll, path: "T/jobs:heartbeat", body: `{"worker_id":"w1","jobs":[{"id":"` + activationID + `","lease_epoch":1}]}`, action: "cs:job:settle"},
+	{route: "GET T/jobs", roles: "adoivw", reach: reachQuery, path: "T/jobs?namespace=payments&state=dead", body: "", action: "cs:job:read"},
+	{route: "GET T/jobs:series", roles: "adoivw", reach: reachQuery, path: "T/jobs:series?namespace=payments&from_ms=1&to_ms=2", body: "", action: "cs:job:read"},
+	{route: "GET T/activations:series", roles: "adoiv", reach: reachQuery, path: "T/activations:series?namespace=payments&from_ms=1&to_ms=2", body: "", action: "cs:activation:read"},
 	{route: "GET T/jobs/{job_id}", roles: "adoivw", reach: reachJob, path: "T/jobs/J", body: "", action: "cs:job:read"},
 	{route: "DELETE T/jobs/{job_id}", roles: "ado", reach: reachJob, path: "T/jobs/J", body: "", action: "cs:job:delete"},
 	{route: "GET T/events", roles: "adoivw", reach: reachAll, path: "T/events", body: "", action: "cs:job:read"},
@@ -257,7 +263,8 @@ func TestWhoMayDoWhat(t *testing.T) {
 	store := embedded(t)
 	now := newClock()
 	now.advance(2 * time.Hour) // behind which keys expire that the store still has
-	k := startKeyed(t, store, onClock(now), func(c *controlplane.Config) { c.StorageToken = runnerToken })
+	_, mirrored := openMirror(t)
+	k := startKeyed(t, store, onClock(now), mirrored, func(c *controlplane.Config) { c.StorageToken = runnerToken })
 	k.publish(t, "payments", "hello", "{}")
 	k.publish(t, "others", "hello", "{}")
 	run := k.run(t, time.Now().UnixMilli())
@@ -296,11 +303,16 @@ func TestWhoMayDoWhat(t *testing.T) {
 			return verdict{status: 403, code: r.denied(), text: "the request needs the action " + r.action + ", which the roles of the API key (" + role + ") do not grant"}
 		}
 	}
-	stranger := func(r row) verdict {
-		if r.roles == "-" || r.roles == "*" {
-			return admitted
+	stranger := func(role string) func(row) verdict {
+		return func(r row) verdict {
+			if r.roles == "-" || r.roles == "*" {
+				return admitted
+			}
+			if strings.HasPrefix(r.path, "/v1/admin/") { // of no tenant
+				return byRole(role)(r)
+			}
+			return noTenant
 		}
-		return noTenant
 	}
 	limited := func(own string) func(row) verdict {
 		return func(r row) verdict {
@@ -353,9 +365,9 @@ func TestWhoMayDoWhat(t *testing.T) {
 		"viewer":              {key("viewer"), byRole("viewer")},
 		"worker":              {key("worker"), byRole("worker")},
 		"a role of their own": {key("role:own"), byRole("role:own")},
-		"another tenant's":    {key("admin", ofTenant(foreign)), stranger},
-		"another's, too weak": {key("viewer", ofTenant(foreign)), stranger},
-		"another's, of ours":  {key("admin", ofTenant(foreign), inNamespace("payments")), stranger},
+		"another tenant's":    {key("admin", ofTenant(foreign)), stranger("admin")},
+		"another's, too weak": {key("viewer", ofTenant(foreign)), stranger("viewer")},
+		"another's, of ours":  {key("admin", ofTenant(foreign), inNamespace("payments")), stranger("admin")},
 		"the right namespace": {key("admin", inNamespace("payments")), limited("payments")},
 		"another namespace":   {key("admin", inNamespace("others")), limited("others")},
 		"the platform's":      {key("admin", ofTenant(api.AllTenants)), everything},
@@ -418,7 +430,8 @@ func holds(t *testing.T, route string, a answer, want verdict) {
 // Without keys every caller is an administrator.
 func TestWithoutKeysEverybodyMayDoEverything(t *testing.T) {
 	t.Parallel()
-	h := start(t)
+	_, mirrored := openMirror(t)
+	h := start(t, mirrored)
 	h.create(t)
 	h.deploy(t, "x", "")
 	run := h.run(t, time.Now().UnixMilli())

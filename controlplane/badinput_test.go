@@ -138,7 +138,6 @@ func TestBadInputIsRefusedAndChangesNothing(t *testing.T) {
 		{"limit of a page", "GET", functions + "?limit=501", json, ``, 422, api.CodeInvalid, "limit"},
 		{"limit that is no number", "GET", functions + "?limit=all", json, ``, 422, api.CodeInvalid, "limit"},
 		{"limit of a log", "GET", activation + "/logs?limit=0", json, ``, 422, api.CodeInvalid, "limit"},
-		{"activations of a function without its namespace", "GET", tenant + "/activations?function=hello", json, ``, 400, api.CodeValidationName, ""},
 		{"unknown status", "GET", tenant + "/activations?namespace=payments&function=hello&status=late", json, ``, 422, api.CodeInvalid, "status"},
 
 		// Bodies that are not JSON, or that have trailing data.

@@ -17,6 +17,7 @@ import (
 	"github.com/codesous/sous/controlplane/access"
 	"github.com/codesous/sous/queue"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/mirror"
 	"github.com/codesous/sous/storage/storagetest"
 )
 
@@ -162,7 +163,11 @@ func startOn(t *testing.T, store *storage.Store, change ...func(*controlplane.Co
 // startWith starts a server with queues of a configuration.
 func startWith(t *testing.T, store *storage.Store, queues queue.Config, change ...func(*controlplane.Config)) *harness {
 	t.Helper()
-	config := controlplane.Config{FollowInterval: time.Millisecond, Auth: access.Off}
+	unopened, err := mirror.New(mirror.Config{Dir: "unused"}) // it is stopped
+	if err != nil {
+		t.Fatalf("New: %v", err)
+	}
+	config := controlplane.Config{FollowInterval: time.Millisecond, Auth: access.Off, MirrorControl: unopened}
 	for _, c := range change {
 		c(&config)
 	}

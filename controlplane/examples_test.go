@@ -48,8 +48,9 @@ type example struct {
 func storyServer(t *testing.T) (*harness, map[string]string) {
 	t.Helper()
 	store := embedded(t)
-	h := startOn(t, store, withSecrets(t, store), func(c *controlplane.Config) {
-		c.StorageToken, c.DomainResolver = runnerToken, everyRecord{t, store}
+	m, mirrored := openMirror(t)
+	h := startOn(t, store, withSecrets(t, store), mirrored, func(c *controlplane.Config) {
+		c.StorageToken, c.DomainResolver, c.MirrorControl = runnerToken, everyRecord{t, store}, m
 	})
 	h.engine.invoke = func(context.Context, api.Invocation) (*api.Outcome, error) {
 		return success(`{"statusCode":200,"headers":{"content-type":"text/plain"},"body":"hello Ada"}`), nil
@@ -57,6 +58,9 @@ func storyServer(t *testing.T) (*harness, map[string]string) {
 	if err := kvstore.New(store).Set(t.Context(), h.tenant, "payments", "user:1", []byte(`{"name":"Ada"}`), 0); err != nil {
 		t.Fatalf("Set: %v", err)
 	}
+	found := searchedJob(1, "payments", api.JobDead)
+	found.CreatedAtMS, found.StartedAtMS, found.EndedAtMS = 1_795_523_920_000, 1_795_523_921_000, 1_795_523_925_000
+	mirrorJobs(t, m, h.tenant, found)
 	h.appendEvents(t, eventEntry{kind: jobevent.JobCompleted, queue: "payments/emails", ids: activationID})
 	run := h.run(t, 1_795_523_925_000)
 	h.write(t, run, 1, `"greeting Ada"`)

@@ -190,7 +190,7 @@ func TestDocumentHasEveryRoute(t *testing.T) {
 		space  = docs + "/namespaces/{document_namespace}"
 	)
 	want := []string{
-		"GET /healthz", "GET /readyz", "GET /v1/limits", "GET /v1/whoami",
+		"GET /healthz", "GET /readyz", "GET /v1/limits", "GET /v1/whoami", "GET /v1/admin/mirror", "POST /v1/admin/mirror:rebuild",
 		"GET " + tenant, "GET " + tenant + "/namespaces",
 		"POST " + fns, "GET " + fns, "GET " + fns + ":calls", "GET " + fn, "DELETE " + fn,
 		"PUT " + fn + "/draft",
@@ -199,7 +199,7 @@ func TestDocumentHasEveryRoute(t *testing.T) {
 		"POST " + fn + ":invoke",
 		"GET " + tenant + "/keys", "POST " + tenant + "/keys", "GET " + tenant + "/keys/{key_id}", "DELETE " + tenant + "/keys/{key_id}",
 		"GET " + tenant + "/audit",
-		"GET " + tenant + "/activations", "GET " + act, "GET " + act + "/logs", "POST " + act + ":cancel",
+		"GET " + tenant + "/activations", "GET " + tenant + "/activations:series", "GET " + jobs, "GET " + jobs + ":series", "GET " + act, "GET " + act + "/logs", "POST " + act + ":cancel",
 		"POST " + queue + "/jobs", "GET " + queue + "/jobs",
 		"POST " + jobs + ":fetch", "POST " + jobs + ":ack", "POST " + jobs + ":fail", "POST " + jobs + ":heartbeat",
 		"GET " + tenant + "/events", "GET " + tenant + "/events:follow",

@@ -10,6 +10,8 @@
 //	tenancy    tenants, namespaces, API keys, secrets, the audit
 //	domains    custom domains
 //	webhooks   webhooks and their deliveries
+//	mirror     the state of the mirror
+//	search     searches of jobs across queues, from the mirror
 //	web        the HTTP endpoints of functions, past the router
 //	docsite    the documentation
 //
@@ -45,7 +47,9 @@ import (
 	domainsapi "github.com/codesous/sous/controlplane/domains"
 	"github.com/codesous/sous/controlplane/functions"
 	"github.com/codesous/sous/controlplane/jobs"
+	mirrorapi "github.com/codesous/sous/controlplane/mirror"
 	"github.com/codesous/sous/controlplane/rest"
+	searchapi "github.com/codesous/sous/controlplane/search"
 	"github.com/codesous/sous/controlplane/tenancy"
 	"github.com/codesous/sous/controlplane/triggers"
 	"github.com/codesous/sous/controlplane/web"
@@ -60,6 +64,8 @@ import (
 	"github.com/codesous/sous/storage/documents"
 	"github.com/codesous/sous/storage/domains"
 	"github.com/codesous/sous/storage/events"
+	"github.com/codesous/sous/storage/mirror"
+	mirrorsearch "github.com/codesous/sous/storage/mirror/search"
 	"github.com/codesous/sous/storage/quotas"
 	"github.com/codesous/sous/storage/secrets"
 )
@@ -131,6 +137,9 @@ type Config struct {
 	// JobRetention is how long the queue keeps ended jobs, for the list of limits (default
 	// api.JobRetentionMS).
 	JobRetention storage.Retention
+	// Mirror is the view that searches read (default: none, so that they answer
+	// CodeMirrorUnavailable).
+	Mirror mirrorsearch.View
 	// StorageToken is the token that runners send to the internal endpoint of the
 	// document store, of at least MinStorageToken bytes (default: the endpoint answers
 	// 404).
@@ -146,6 +155,8 @@ type Config struct {
 	// ReservedDomains are domains of the operator. Neither they nor names below them, nor those of
 	// FunctionDomain, can be custom domains.
 	ReservedDomains []string
+	// MirrorControl is the mirror whose state is shown and which can be rebuilt (default: none).
+	MirrorControl *mirror.Mirror
 	// Unconfined serves functions without the protection from each other that browsers need.
 	// It is for a server that no browser can reach.
 	Unconfined bool
@@ -255,14 +266,17 @@ func (s *Server) endpoints(ctx context.Context, engine Engine, broker *queue.Bro
 	if err := metrics.Register(cfg.Metrics, jobsAPI.Collectors()...); err != nil {
 		return nil, err
 	}
+	searcher := mirrorsearch.New(cfg.Mirror, 0)
 	for _, resource := range []interface{ Endpoints() []rest.Endpoint }{
-		functions.New(s.store, engine, engine, cfg.Clock, cfg.FollowInterval, waits),
+		functions.New(s.store, engine, engine, searcher, cfg.Clock, cfg.FollowInterval, waits),
 		jobsAPI,
+		searchapi.New(searcher),
 		documentsapi.New(documentService, waits),
 		tenancy.New(s.store, cfg.Quotas, cfg.Secrets, s.auth, cfg.Clock),
 		triggers.New(s.store, schedules, engine, cfg.Clock),
 		domainsapi.New(s.store, cfg.DomainResolver, cfg.reserved(), cfg.Clock),
 		webhooksapi.New(s.store, cfg.Secrets),
+		mirrorapi.New(cfg.MirrorControl),
 		docsite.New(docs.Pages),
 	} {
 		all = append(all, resource.Endpoints()...)

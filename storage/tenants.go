@@ -58,6 +58,11 @@ func (r *Tenants) List(ctx context.Context, after string, limit int) (items []st
 	return r.s.pageOfSet(ctx, keyTenants, after, limit)
 }
 
+// All returns all tenants in order, and the number of commands that it took.
+func (r *Tenants) All(ctx context.Context) ([]string, int, error) {
+	return r.s.Members(ctx, keyTenants)
+}
+
 // Namespaces returns a page of a tenant's namespaces, in order, after the namespace after.
 // next is "" at the end, else the after of the next page.
 func (r *Tenants) Namespaces(ctx context.Context, tenant, after string, limit int) (items []string, next string, err error) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/client"
+	"github.com/codesous/sous/api/search"
 	"github.com/codesous/sous/api/worker"
 )
 
@@ -60,6 +61,14 @@ func TestJobRequests(t *testing.T) {
 			_, err := payments(c).Queue("emails").Jobs(ctx, client.JobFilter{State: api.JobDead, Tag: "a", TagValue: "b", ID: "5f0d"}, client.PageOptions{Limit: 3})
 			return err
 		}, `{"items":[]}`, seen{Method: "GET", URI: queue + "/jobs?id=5f0d&limit=3&state=dead&tag=a&tag_value=b", Auth: bearer}},
+		"search": {func(ctx context.Context, c *client.Client) error {
+			q := search.Jobs{States: []api.JobState{api.JobDead}, Tags: []search.Tag{{Key: "a", Value: "b"}}, Words: "x y"}
+			page, err := c.Tenant("t_default").SearchJobs(ctx, q, client.PageOptions{Limit: 3})
+			if err == nil && (page.Mirror == nil || page.Mirror.LagMS != 5) {
+				err = fmt.Errorf("%+v", page)
+			}
+			return err
+		}, `{"items":[],"next_cursor":null,"mirror":{"lag_ms":5}}`, seen{Method: "GET", URI: tenant + "/jobs?limit=3&q=x+y&state=dead&tag.a=b", Auth: bearer}},
 		"hold": {func(ctx context.Context, c *client.Client) error {
 			_, err := c.Tenant("t_default").HoldJob(ctx, "j1", "why")
 			return err

@@ -111,10 +111,15 @@ var statuses = map[api.Code]int{
 	api.CodeDomainUnverified: http.StatusConflict,
 	api.CodeDomainLookup:     http.StatusServiceUnavailable,
 
-	api.CodeWebhookNotFound:  http.StatusNotFound,
-	api.CodeWebhookExists:    http.StatusConflict,
-	api.CodeWebhookLimit:     http.StatusConflict,
-	api.CodeWebhookDisabled:  http.StatusConflict,
+	api.CodeWebhookNotFound: http.StatusNotFound,
+	api.CodeWebhookExists:   http.StatusConflict,
+	api.CodeWebhookLimit:    http.StatusConflict,
+	api.CodeWebhookDisabled: http.StatusConflict,
+
+	api.CodeSearchSyntax:      http.StatusBadRequest,
+	api.CodeSearchDeadline:    http.StatusServiceUnavailable,
+	api.CodeMirrorUnavailable: http.StatusServiceUnavailable,
+
 	api.CodeDeliveryNotFound: http.StatusNotFound,
 
 	api.CodeKVNotFound:       http.StatusNotFound,

@@ -82,6 +82,8 @@ const (
 	WebhookUpdate = Action("cs:webhook:update")
 	WebhookDelete = Action("cs:webhook:delete")
 	WebhookTest   = Action("cs:webhook:test")
+	MirrorRead    = Action("cs:mirror:read")
+	MirrorRebuild = Action("cs:mirror:rebuild")
 	SecretWrite   = Action("cs:secret:write")
 	SecretRead    = Action("cs:secret:read")
 	SecretDelete  = Action("cs:secret:delete")

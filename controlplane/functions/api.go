@@ -24,6 +24,7 @@ import (
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/activations"
 	"github.com/codesous/sous/storage/calls"
+	"github.com/codesous/sous/storage/mirror/search"
 )
 
 // Engine checks and executes functions. invoker.Invoker implements it.
@@ -57,6 +58,7 @@ type API struct {
 	activations *activations.Repository
 	logs        *activations.Logs
 	calls       *calls.Repository
+	searcher    *search.Searcher
 	engine      Engine
 	counter     CallCounter
 	publisher   *Publisher
@@ -70,9 +72,10 @@ type API struct {
 	draftBodies  rest.Decoder[draftBody]
 }
 
-// New returns the API of the functions in a store. A followed log is read again every
+// New returns the API of the functions in a store. searcher answers lists of activations whose filters
+// the store has no index for. A followed log is read again every
 // followInterval. Followed logs are counted against waits.
-func New(store *storage.Store, engine Engine, counter CallCounter, clock func() time.Time, followInterval time.Duration, waits *admission.Waits) *API {
+func New(store *storage.Store, engine Engine, counter CallCounter, searcher *search.Searcher, clock func() time.Time, followInterval time.Duration, waits *admission.Waits) *API {
 	a := &API{
 		functions:      storage.NewFunctions(store),
 		drafts:         storage.NewDrafts(store),
@@ -81,6 +84,7 @@ func New(store *storage.Store, engine Engine, counter CallCounter, clock func() 
 		activations:    activations.New(store),
 		logs:           activations.NewLogs(store),
 		calls:          calls.New(store),
+		searcher:       searcher,
 		engine:         engine,
 		counter:        counter,
 		clock:          clock,

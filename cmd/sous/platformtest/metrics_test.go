@@ -55,6 +55,10 @@ var steady = map[string]func(float64) bool{
 	"sous_store_commit_queued":                 func(v float64) bool { return v >= 0 && v < 1000 },
 	"sous_store_clock_skew_seconds":            func(v float64) bool { return v > -1 && v < 1 },  // its store has this machine's clock
 	"sous_worker_streams":                      func(v float64) bool { return v >= 0 && v < 10 }, // its stream has ended
+	"sous_mirror_state":                        func(v float64) bool { return v == 0 || v == 1 },
+	"sous_mirror_lag_seconds":                  func(v float64) bool { return v >= 0 && v < 60 },
+	"sous_mirror_rebuild_progress":             func(v float64) bool { return v >= 0 && v <= 1 }, // its rebuild ends before the first scrape
+	"sous_mirror_gaps_total":                   func(v float64) bool { return v >= 0 },           // needs a log that is trimmed between two reads
 	"sous_store_commit_lag_seconds":            func(v float64) bool { return v >= 0 && v < 10 },
 }
 

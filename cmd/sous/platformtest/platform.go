@@ -53,7 +53,7 @@ func (c Config) Serve(t testing.TB) *Server {
 	}
 	running, err := soustest.Command{
 		Args:   append([]string{"serve", "--auth", auth, "--store", c.Store, "--client-read-rate", "0", "--client-write-rate", "0"}, c.Args...),
-		Listen: c.Listen,
+		Listen: c.Listen, Env: []string{"SOUS_MIRROR_DIR=" + t.TempDir()}, // not that of the user
 	}.Start(soustest.Executable(t))
 	if err != nil {
 		t.Fatalf("Start: %v", err)

@@ -115,3 +115,15 @@ func (r *Record) AddAttempts(j *api.Job, stored []string) error {
 	}
 	return nil
 }
+
+// MayHaveAttempts reports whether the list of r's errors may have records: not if no attempt or only
+// the one that completed it began.
+func (r *Record) MayHaveAttempts() bool {
+	switch r.Run.State {
+	case api.JobCompleted:
+		return r.Run.Epoch > 1
+	case api.JobPending, api.JobScheduled, api.JobWaiting:
+		return r.Run.Epoch > 0
+	}
+	return true
+}

@@ -103,7 +103,7 @@ or cannot be reached, 3 the function failed.`,
 	root.PersistentFlags().StringVarP(&a.Output, "output", "o", command.FormatText, "what to print: text or json")
 	root.PersistentFlags().BoolVar(&a.Quiet, "quiet", false, "print neither notes nor progress on stderr")
 	own := commands{a}
-	root.AddCommand(own.devCommand(), own.serveCommand(), own.profileCommand(), own.doctorCommand(), own.healthCommand(), own.versionCommand(), own.namespaceCommand(), own.whoamiCommand(), own.openCommand(), own.topCommand())
+	root.AddCommand(own.devCommand(), own.serveCommand(), own.profileCommand(), own.doctorCommand(), own.healthCommand(), own.versionCommand(), own.namespaceCommand(), own.whoamiCommand(), own.openCommand(), own.topCommand(), own.mirrorCommand())
 	for _, commands := range [][]*cobra.Command{
 		functions.Commands(a), activations.Commands(a), jobs.Commands(a), documents.Commands(a), domains.Commands(a), schedules.Commands(a), cadence.Commands(a), access.Commands(a), usage.Commands(a), webhooks.Commands(a),
 	} {

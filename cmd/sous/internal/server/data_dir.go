@@ -21,18 +21,27 @@ func findDataDir() (string, error) {
 	if embedded.Holds(oldDataDir) {
 		return filepath.Abs(oldDataDir)
 	}
+	state, err := userState()
+	if err != nil {
+		return "", fmt.Errorf("data-dir: name a folder: %w", err)
+	}
+	return state, nil
+}
+
+// userState returns the folder for the state of this program in that of the user.
+func userState() (string, error) {
 	state := os.Getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(state) { // such a value is to be ignored
 		home, err := os.UserHomeDir()
 		if err != nil {
-			return "", fmt.Errorf("data-dir: name a folder: %w", err)
+			return "", err
 		}
 		state = filepath.Join(home, ".local", "state")
 	}
 	return filepath.Join(state, "sous"), nil
 }
 
-// resetDataDir removes the embedded store in dir, and the key of its secrets. It removes
+// resetDataDir removes the embedded store in dir, its mirror, and the key of its secrets. It removes
 // nothing else, and fails if dir has files but no store: a mistyped folder is not emptied.
 func resetDataDir(dir string) error {
 	entries, err := os.ReadDir(dir)
@@ -46,6 +55,9 @@ func resetDataDir(dir string) error {
 		return fmt.Errorf("reset: %s holds no store", dir)
 	}
 	if err := embedded.Remove(dir); err != nil {
+		return fmt.Errorf("reset: %w", err)
+	}
+	if err := resetMirror(dir); err != nil {
 		return fmt.Errorf("reset: %w", err)
 	}
 	err = os.Remove(filepath.Join(dir, devSecretsKey))

@@ -49,6 +49,8 @@ import (
 	"github.com/codesous/sous/storage/documents"
 	"github.com/codesous/sous/storage/embedded"
 	"github.com/codesous/sous/storage/examine"
+	"github.com/codesous/sous/storage/mirror"
+	mirrorsearch "github.com/codesous/sous/storage/mirror/search"
 	"github.com/codesous/sous/storage/quotas"
 	"github.com/codesous/sous/storage/secrets"
 )
@@ -61,6 +63,7 @@ type platform struct {
 	documents *documents.Service
 	secrets   *secrets.Secrets
 	quotas    *quotas.Keeper
+	mirror    *mirror.Mirror // nil without the mirror role
 
 	// closers close the parts, the last opened first.
 	closers []func(context.Context) error
@@ -141,6 +144,11 @@ func (p *platform) openParts(ctx, life, working context.Context, s settings) err
 			return err
 		}
 	}
+	if s.has(roleMirror) {
+		if err := p.keepMirror(life, s, store, broker); err != nil {
+			return err
+		}
+	}
 	if err := p.openServer(ctx, s, store, engine, broker, schedules); err != nil {
 		return err
 	}
@@ -178,7 +186,7 @@ func (p *platform) openServer(ctx context.Context, s settings, store *storage.St
 		Logger: p.logger.Named("api"), Metrics: p.metrics, Tracer: p.tracer, Version: build.Version(), Auth: s.authMode(), MaxWaits: maxWaits(s), Rates: admission.RateConfig{Reads: s.Network.ReadRate, Writes: s.Network.WriteRate},
 		Streams: jobs.StreamConfig{Frames: s.Network.StreamFrames, FrameRate: s.Network.StreamRate, Errors: s.Network.StreamErrors}, BodyBudget: s.bodyBudget(), Proxies: proxies, Schedules: schedules, Secrets: p.secrets,
 		Documents: p.documents, JobRetention: keep, Quotas: p.quotas, StorageToken: runners, ShowErrors: s.ShowErrors, Unconfined: s.Unconfined, FunctionDomain: s.Network.FunctionDomain,
-		DomainResolver: domains.NewResolver(s.Network.DomainResolver), ReservedDomains: s.Network.reserved(s.Listen),
+		MirrorControl: p.mirror, Mirror: mirrorsearch.Of(p.mirror), DomainResolver: domains.NewResolver(s.Network.DomainResolver), ReservedDomains: s.Network.reserved(s.Listen),
 	})
 	if err != nil {
 		return err

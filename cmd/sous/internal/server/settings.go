@@ -32,6 +32,7 @@ type settings struct {
 	EgressAllow  []string      `koanf:"egress-allow"`     // CIDR; nil: public addresses only
 	CadenceAddr  string        `koanf:"cadence-addr"`     // "": no Cadence
 	SecretsKey   string        `koanf:"secrets-key-file"` // "": secrets can be neither written nor read
+	MirrorDir    string        `koanf:"mirror-dir"`       // "": see mirrorDir
 
 	Network   networkSettings   `koanf:",squash"`
 	Trace     traceSettings     `koanf:",squash"`
@@ -58,15 +59,17 @@ type settings struct {
 }
 
 // The roles of a replica. Together the replicas of an installation need all roles but
-// roleCadence; each role may be on any number of them.
+// roleCadence and roleMirror; each role may be on any number of them. A replica searches its own mirror
+// only.
 const (
 	roleAPI       = "api"       // the REST API, the functions' endpoints, and sandboxes for them
 	roleInvoker   = "invoker"   // asynchronous invocations, in sandboxes
 	roleScheduler = "scheduler" // schedules, maintenance of queues, repairs after crashes; no sandboxes
 	roleCadence   = "cadence"   // activities for the worker bindings, in sandboxes
+	roleMirror    = "mirror"    // the view of jobs and activations for searches, in a file
 )
 
-var allRoles = []string{roleAPI, roleInvoker, roleScheduler, roleCadence}
+var allRoles = []string{roleAPI, roleInvoker, roleScheduler, roleCadence, roleMirror}
 
 // The values of --log-format.
 const (
@@ -115,6 +118,7 @@ func registerShared(flags *pflag.FlagSet, logFormat, auth string) {
 	flags.String("log-format", logFormat, "json, or console for people")
 	flags.StringSlice("egress-allow", nil, "private address ranges (CIDR, comma-separated) that functions' fetch may reach, and loopback for this machine; by default none")
 	flags.String("cadence-addr", "", "HOST:PORT of a Cadence server's frontend (its gRPC port, 7833 by default), for worker bindings and cs.cadence; by default none")
+	flags.String("mirror-dir", "", "folder of the file for searches across queues and functions, of the role mirror (default: in data-dir for dev, else in $STATE_DIRECTORY or $XDG_STATE_HOME/sous)")
 	registerSecrets(flags)
 	registerDocuments(flags)
 	registerRetention(flags)

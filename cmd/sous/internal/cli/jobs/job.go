@@ -19,7 +19,7 @@ import (
 )
 
 func (a commands) jobCommand() *cobra.Command {
-	commands := []*cobra.Command{a.jobEnqueueCommand(), a.jobGetCommand(), a.jobListCommand()}
+	commands := []*cobra.Command{a.jobEnqueueCommand(), a.jobGetCommand(), a.jobListCommand(), a.jobSearchCommand()}
 	return a.RemoteGroup("job", "Enqueue, show and control jobs", append(commands, a.transitionCommands()...)...)
 }
 

@@ -2,6 +2,7 @@
 // workers and events.
 //
 //	sous job     job.go             enqueue, get, list
+//	             search.go          search
 //	             job_transition.go  retry, cancel, approve, reject, hold, move, delete
 //	sous queue   queue.go           list, get, set, pause, resume, drain, redrive, clear, delete
 //	             queue_tail.go      tail

@@ -1,0 +1,129 @@
+package jobs
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/client"
+	"github.com/codesous/sous/api/search"
+	"github.com/codesous/sous/cmd/sous/internal/cli/command"
+)
+
+// searchFlags are the flags of job search that are not parameters of the API.
+type searchFlags struct {
+	tags []string
+	all  bool
+}
+
+// jobSearchCommand returns sous job search. Its flags are the parameters of the search.
+func (a commands) jobSearchCommand() *cobra.Command {
+	var f searchFlags
+	cmd := &cobra.Command{
+		Use: "search [QUERY]", Short: "Search the jobs of all queues", Args: cobra.MaximumNArgs(1),
+		Long: "Search the jobs of all queues of the namespace, or with --all-namespaces of the tenant. QUERY is a full-text\n" +
+			"query: words, \"phrases\", prefix*, AND, OR, NOT and column:word. A replica with the role mirror answers.",
+		Example: `  sous job search --state dead --tag customer=c42 --sort ended
+  sous job search '"card declined" error:timeout' --queue payments,refunds --count
+  sous job search --all-namespaces --worker w7 --ended-from-ms 1760000000000`,
+	}
+	limit := command.RegisterLimit(cmd)
+	flags := cmd.Flags()
+	given := map[string]*string{}
+	for _, p := range search.JobParameters() {
+		switch {
+		case p.Name == "namespace" || p.Name == "q":
+		case p.Boolean:
+			flags.Bool(flagOf(p.Name), false, p.Doc)
+		default:
+			doc := p.Doc
+			if p.Enum != nil {
+				doc += ": " + strings.Join(p.Enum, ", ")
+			}
+			given[p.Name] = flags.String(flagOf(p.Name), "", doc)
+		}
+	}
+	flags.StringArrayVar(&f.tags, "tag", nil, "only those with this tag, NAME=VALUE; may be repeated")
+	flags.BoolVarP(&f.all, "all-namespaces", "A", false, "jobs of all namespaces of the tenant")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		t, err := a.Target()
+		if err != nil {
+			return err
+		}
+		values := url.Values{}
+		for name, value := range given {
+			if *value != "" {
+				values.Set(name, *value)
+			}
+		}
+		if len(args) == 1 {
+			values.Set("q", args[0])
+		}
+		if !f.all {
+			values.Set("namespace", t.NamespaceName)
+		}
+		for _, tag := range f.tags {
+			name, value := splitTag(tag)
+			values.Add(search.TagPrefix+name, value)
+		}
+		q, err := search.ParseJobs(values)
+		if err != nil {
+			return err
+		}
+		q.Count, _ = flags.GetBool("count") // it exists
+		return a.printSearch(cmd.Context(), t, q, *limit)
+	}
+	return cmd
+}
+
+// flagOf returns the flag of a parameter.
+func flagOf(parameter string) string { return strings.ReplaceAll(parameter, "_", "-") }
+
+// printSearch prints the jobs of a search as they are read.
+func (a commands) printSearch(ctx context.Context, t *command.Target, q search.Jobs, limit uint) error {
+	var first *search.Results[api.Job]
+	list := func(ctx context.Context, o client.PageOptions) (api.Page[api.Job], error) {
+		page, err := t.Tenant.SearchJobs(ctx, q, o)
+		if first == nil {
+			first = &page
+		}
+		q.Count = false // of the first page
+		return api.Page[api.Job]{Items: page.Items, NextCursor: page.NextCursor}, err
+	}
+	jobs, more, err := command.Collect(client.All(ctx, list, client.PageOptions{}), limit)
+	if err != nil {
+		return err
+	}
+	a.NoteMore(more)
+	if first.Count != nil {
+		a.Note("%s", countText(*first.Count))
+	}
+	if first.Mirror != nil && first.Mirror.Rebuilding {
+		a.Note("the mirror is being rebuilt: jobs may be missing")
+	}
+	return command.PrintList(a.App, jobs, []string{"JOB", "QUEUE", "STATE", "CREATED", "ENDED", "ATTEMPT", "WORKER", "TAGS", "ERROR"}, searchRow)
+}
+
+// countText returns a count as a sentence.
+func countText(c search.MatchCount) string {
+	if !c.Exact {
+		return fmt.Sprintf("at least %d jobs match", c.Value)
+	}
+	if c.Value == 1 {
+		return "1 job matches"
+	}
+	return fmt.Sprintf("%d jobs match", c.Value)
+}
+
+// searchRow returns the cells of a job that was found.
+func searchRow(j api.Job) []string {
+	failure := j.DeadReason
+	if len(j.Errors) > 0 {
+		failure = j.Errors[len(j.Errors)-1].Error
+	}
+	return []string{j.ID, j.Namespace + "/" + j.Queue, string(j.State), command.TimeText(j.CreatedAtMS), command.TimeText(j.EndedAtMS), fmt.Sprint(j.Attempt), j.WorkerID, tagsText(j.Tags), failure}
+}

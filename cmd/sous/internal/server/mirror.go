@@ -1,0 +1,92 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+
+	"go.uber.org/zap"
+
+	"github.com/codesous/sous/queue"
+	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/mirror"
+	"github.com/codesous/sous/storage/mirror/feed"
+)
+
+// mirrorFolder is the folder of mirrors within the state folders of a user and of a service.
+const mirrorFolder = "mirror"
+
+// mirrorDir returns the folder of the mirror. Where no setting names one, dev has it beside its store,
+// and serve within $STATE_DIRECTORY, which systemd sets, or the state folder of the user. There the
+// folder has a name for each store and address, so that servers on one machine have their own.
+func (s *settings) mirrorDir() (string, error) {
+	if s.MirrorDir != "" {
+		return filepath.Abs(s.MirrorDir)
+	}
+	if s.DataDir != "" {
+		return filepath.Join(s.DataDir, mirrorFolder), nil
+	}
+	state := filepath.SplitList(os.Getenv("STATE_DIRECTORY"))
+	name := digest(s.storeID() + " " + s.Listen)
+	if len(state) > 0 && filepath.IsAbs(state[0]) {
+		return filepath.Join(state[0], mirrorFolder, name), nil
+	}
+	home, err := userState()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(home, mirrorFolder, name), nil
+}
+
+// storeID identifies the store in the file of the mirror: a file of another store is replaced. It has
+// no password.
+func (s *settings) storeID() string {
+	parsed, err := url.Parse(s.Store)
+	if err != nil || s.Store == "" {
+		return digest(cmp.Or(s.Store, s.DataDir))
+	}
+	parsed.User = nil
+	return digest(parsed.String())
+}
+
+// digest returns a name for a text.
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:8])
+}
+
+// keepMirror returns the mirror of this replica, and starts what fills it until life ends. Where the
+// folder cannot be used, the mirror is stopped and says so; everything else goes on.
+func (p *platform) keepMirror(life context.Context, s settings, store *storage.Store, broker *queue.Broker) error {
+	logger := p.logger.Named("mirror")
+	dir, err := s.mirrorDir()
+	if err != nil {
+		logger.Warn("this replica has no mirror: name a folder by mirror-dir", zap.Error(err))
+		return nil
+	}
+	p.mirror, err = mirror.New(mirror.Config{Dir: dir, Store: s.storeID()})
+	if err != nil {
+		return err
+	}
+	f, err := feed.New(store, p.mirror, broker.Records(), feed.Config{Logger: logger, Metrics: p.metrics, Watch: broker.Watch})
+	if err != nil {
+		return err
+	}
+	p.loops.Go(func() { f.Run(life) })
+	return nil
+}
+
+// resetMirror removes the mirror in the folder of the embedded store.
+func resetMirror(dir string) error {
+	err := mirror.Remove(filepath.Join(dir, mirrorFolder))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
