@@ -28,14 +28,6 @@ func (c *VersionConfig) Skips(trigger string, draw float64) bool {
 	return c.Record != nil && c.Record.Successes != nil && trigger != TriggerQueue && draw >= *c.Record.Successes
 }
 
-// RecordedEvents returns which events of the version's activations are recorded, "" for none.
-func (c *VersionConfig) RecordedEvents() string {
-	if c.Record == nil || c.Record.Events == "off" {
-		return ""
-	}
-	return c.Record.Events
-}
-
 // RetentionMS returns how long the version's ended activations are kept, in milliseconds, 0 if
 // it does not say.
 func (c *VersionConfig) RetentionMS() int64 {

@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/event"
 	"github.com/codesous/sous/invoker/sandbox"
 	"github.com/codesous/sous/storage/activations"
 	"github.com/codesous/sous/tracing"
@@ -40,7 +41,7 @@ func newRecord(inv *api.Invocation, res *resolution, beginMS, deadlineMS int64, 
 		EventSHA256: digest,
 		Claim:       claim,
 		RetentionMS: res.Version.Config.RetentionMS(),
-		Events:      res.Version.Config.RecordedEvents(),
+		Events:      event.Recorded(&res.Version.Config),
 		MemoryMB:    res.Version.Config.MemoryMB,
 		Activation: api.Activation{
 			ActivationID: id,

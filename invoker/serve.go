@@ -8,6 +8,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/event"
 	"github.com/codesous/sous/invoker/sandbox"
 	"github.com/codesous/sous/storage/activations"
 )
@@ -213,7 +214,7 @@ func (j *leasedJob) attempt(res *resolution, now time.Time, cold bool) (*activat
 	deadline := now
 	if res != nil {
 		rec.Ref.Version, rec.RetentionMS, rec.MemoryMB = res.Version.Version, res.Version.Config.RetentionMS(), res.Version.Config.MemoryMB
-		rec.Events = res.Version.Config.RecordedEvents()
+		rec.Events = event.Recorded(&res.Version.Config)
 		deadline = now.Add(time.Duration(res.Version.Config.TimeoutMS) * time.Millisecond)
 	}
 	rec.DeadlineMS = deadline.UnixMilli()

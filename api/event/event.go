@@ -106,6 +106,14 @@ const (
 	RecordOff  = "off"  // the default of a version
 )
 
+// Recorded returns which events of the activations of a version are recorded, "" for none.
+func Recorded(c *api.VersionConfig) string {
+	if c.Record == nil || c.Record.Events == RecordOff {
+		return ""
+	}
+	return c.Record.Events
+}
+
 // Event is one event. ID is unique within the tenant; the ids of a list ascend. An event may be
 // recorded twice, with two ids, if the store or a replica is killed in the middle of the change, or
 // an answer of the store is lost. Subject, Type and the attempt tell that it is the same.

@@ -67,7 +67,7 @@ type Record struct {
 	// configures it; 0 means as long as the tenant's other records.
 	RetentionMS int64 `json:"retention_ms,omitempty"`
 	// Events names the events of the activation that are recorded, as the version configures
-	// it (see api.VersionConfig.RecordedEvents); "" for none.
+	// it (see event.Recorded); "" for none.
 	Events string `json:"events,omitempty"`
 	// MemoryMB is the memory limit of the version, for the metering of the process that runs
 	// it. It is not stored.
