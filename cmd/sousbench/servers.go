@@ -110,15 +110,14 @@ func startStore(ctx context.Context, o options, dir string, redisArgs ...string)
 	return p, p.await(ctx, func() error { return storeserver.Ready(ctx, port, cmd.Process.Pid) })
 }
 
-// startSous runs `sous serve` over a store, without API keys and rates of clients, and waits until
-// it is ready.
-// Flags in args override the ones that it sets.
+// startSous runs `sous serve` over a store, without API keys, rates of clients and a mirror, and waits
+// until it is ready. Flags in args override the ones that it sets.
 func startSous(ctx context.Context, o options, store *process, args ...string) (*process, error) {
 	addr, err := freeAddr(ctx)
 	if err != nil {
 		return nil, err
 	}
-	args = append([]string{"serve", "--auth", "off", "--store", "redis://" + store.addr, "--listen", addr, "--log-level", "error", "--client-read-rate", "0", "--client-write-rate", "0"}, args...)
+	args = append([]string{"serve", "--auth", "off", "--store", "redis://" + store.addr, "--listen", addr, "--roles", "api,invoker,scheduler,cadence", "--log-level", "error", "--client-read-rate", "0", "--client-write-rate", "0"}, args...)
 	cmd := exec.CommandContext(ctx, o.sous, args...)
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 )
@@ -48,6 +49,8 @@ func (e *example) addTo(op *huma.Operation) {
 		case !ok:
 		case p.Schema.Type == huma.TypeInteger, p.Schema.Type == huma.TypeBoolean:
 			p.Example = json.RawMessage(value)
+		case p.Schema.Type == huma.TypeArray: // of texts, separated by commas
+			p.Example = strings.Split(value, ",")
 		default:
 			p.Example = value
 		}

@@ -44,8 +44,11 @@ func (r *Reader) Read(ctx context.Context, tenant string, ids []string, each fun
 			return r.readOneByOne(ctx, tenant, ids[done:], each)
 		}
 		jobs, err := r.views(ctx, tenant, ids[done:done+len(part)], part)
-		if err != nil {
+		if storage.Fatal(ctx, err) {
 			return err
+		}
+		if err != nil {
+			return r.readOneByOne(ctx, tenant, ids[done:], each)
 		}
 		if err := each(jobs); err != nil {
 			return err

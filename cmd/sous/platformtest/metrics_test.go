@@ -140,7 +140,7 @@ func TestMetricsAreDocumentedAndMove(t *testing.T) {
 	}
 	takes := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})) // as a collector
 	t.Cleanup(takes.Close)
-	config.Args = append(config.Args, "--trace-endpoint", takes.URL, "--egress-allow", "127.0.0.1/32")
+	config.Args = append(config.Args, "--trace-endpoint", takes.URL, "--egress-allow", "127.0.0.1/32", "--roles", "api,invoker,scheduler,cadence,mirror")
 	w := &work{t: t, store: store, upstream: takes.URL}
 	if !testing.Short() {
 		w.cadence = cadencetest.Start(t)

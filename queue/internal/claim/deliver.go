@@ -28,9 +28,8 @@ func (c *Claimer) deliver(ctx context.Context, a *attempt, offers []offer) (jobs
 		}
 		c.jobs.Remember(jobstore.Key{Tenant: a.q.Tenant, ID: o.id}, jobstore.NewSummary(spec, o.claim, o.leased))
 		if spec.ExpireAtMS > 0 && spec.ExpireAtMS <= a.now {
-			if err := c.hooks.Expire(ctx, a.q.Tenant, o.id); err != nil {
-				return jobs, owners, err
-			}
+			// The others are leased, whatever became of this one, and must reach their workers.
+			err = errors.Join(err, c.hooks.Expire(ctx, a.q.Tenant, o.id))
 			continue
 		}
 		options := spec.WithDefaults()

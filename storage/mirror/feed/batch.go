@@ -4,7 +4,11 @@ import (
 	"context"
 	"slices"
 
+	"go.uber.org/zap"
+
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/activations"
 	"github.com/codesous/sous/storage/mirror"
 )
 
@@ -88,7 +92,7 @@ func (c *collector) jobs(ctx context.Context, tenant string, ids []string) error
 // activations reads activations of a tenant.
 func (c *collector) activations(ctx context.Context, tenant string, ids []string) error {
 	for part := range slices.Chunk(ids, maxActivations) {
-		found, err := c.f.activations.ReadMany(ctx, tenant, part)
+		found, err := c.read(ctx, tenant, part)
 		if err != nil {
 			return err
 		}
@@ -109,4 +113,26 @@ func (c *collector) activations(ctx context.Context, tenant string, ids []string
 		}
 	}
 	return nil
+}
+
+// read reads activations of a tenant. One that cannot be decoded is logged, and counts as absent: its
+// row would keep the mirror from going on.
+func (c *collector) read(ctx context.Context, tenant string, ids []string) ([]*activations.Record, error) {
+	found, err := c.f.activations.ReadMany(ctx, tenant, ids)
+	if err == nil || storage.Fatal(ctx, err) {
+		return found, err
+	}
+	found = make([]*activations.Record, len(ids))
+	for i := range ids {
+		one, err := c.f.activations.ReadMany(ctx, tenant, ids[i:i+1])
+		if storage.Fatal(ctx, err) {
+			return nil, err
+		}
+		if err != nil {
+			c.f.cfg.Logger.Warn("an activation cannot be decoded; the mirror leaves it out", zap.String("tenant", tenant), zap.String("activation", ids[i]), zap.Error(err))
+			continue
+		}
+		found[i] = one[0]
+	}
+	return found, nil
 }

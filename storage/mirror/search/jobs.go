@@ -116,8 +116,8 @@ func jobSelection(tenant string, q *search.Jobs) (*selection, error) {
 	s.equal("host", q.Host, "")
 	s.equal("dead_reason", q.DeadReason, "")
 	s.equal("namespace", q.Namespace, "")
-	among(s, "state", q.States)
-	among(s, "queue", q.Queues)
+	among(s, "state", distinct(q.States))
+	among(s, "queue", distinct(q.Queues))
 	s.created("created_ms", q.Created)
 	s.within("started_ms", search.SortStarted, q.Started)
 	s.within("ended_ms", search.SortEnded, q.Ended)
@@ -127,7 +127,9 @@ func jobSelection(tenant string, q *search.Jobs) (*selection, error) {
 	}
 	var ranks []int
 	for _, p := range q.Priorities {
-		ranks = append(ranks, p.Rank())
+		if rank := p.Rank(); !slices.Contains(ranks, rank) {
+			ranks = append(ranks, rank)
+		}
 	}
 	among(s, "priority", ranks)
 	if q.Error != "" {

@@ -86,7 +86,8 @@ func direction(ascending bool) string {
 // size returns the number of rows of a source within the selection's bounds, at most limit.
 func (p *planner) size(src source, limit int) (n int, err error) {
 	rows := p.ordered(src, p.low, p.high, false, limit)
-	return n, p.tx.QueryRowContext(p.ctx, "SELECT count(*) FROM ("+rows.sql+")", rows.args...).Scan(&n)
+	err = p.tx.QueryRowContext(p.ctx, "SELECT count(*) FROM ("+rows.sql+")", rows.args...).Scan(&n)
+	return n, err
 }
 
 // choice is the source that leads, whether it has fewer rows than the bound, and whether each row

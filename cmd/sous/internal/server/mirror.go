@@ -78,7 +78,11 @@ func (p *platform) keepMirror(life context.Context, s settings, store *storage.S
 	if err != nil {
 		return err
 	}
-	p.loops.Go(func() { f.Run(life) })
+	p.fed = make(chan struct{})
+	go func() {
+		defer close(p.fed)
+		f.Run(life)
+	}()
 	return nil
 }
 

@@ -64,6 +64,7 @@ type platform struct {
 	secrets   *secrets.Secrets
 	quotas    *quotas.Keeper
 	mirror    *mirror.Mirror // nil without the mirror role
+	fed       chan struct{}  // closed when nothing fills the mirror any more; nil without one
 
 	// closers close the parts, the last opened first.
 	closers []func(context.Context) error
@@ -452,6 +453,13 @@ func (p *platform) close(ctx context.Context) error {
 		last := len(p.closers) - 1
 		errs = append(errs, p.closers[last](ctx))
 		p.closers = p.closers[:last]
+	}
+	if p.fed != nil { // a disk that hangs must keep nothing else from closing
+		select {
+		case <-p.fed:
+		case <-ctx.Done():
+			errs = append(errs, fmt.Errorf("the mirror does not stop: %w", ctx.Err()))
+		}
 	}
 	return errors.Join(errs...)
 }
