@@ -25,11 +25,11 @@ func TestMessagesOfStreamsMustArriveInTime(t *testing.T) {
 		if n, err := d.Read(make([]byte, 4)); n != 4 || err != nil {
 			t.Fatalf("Read: got %d bytes and error %v, want 4", n, err)
 		}
-		time.Sleep(bodyTimeout - 1)
+		time.Sleep(bodyTimeout - time.Millisecond)
 		if err := d.Stalled(); err != nil {
 			t.Errorf("a message within its time: got %v, want no error", err)
 		}
-		time.Sleep(1)
+		time.Sleep(time.Millisecond)
 		if err := d.Stalled(); api.ErrorCode(err) != api.CodeRequestTimeout {
 			t.Errorf("an unfinished message: got %v, want %s", err, api.CodeRequestTimeout)
 		}

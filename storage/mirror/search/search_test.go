@@ -273,7 +273,7 @@ func TestSearchEndsAtItsDeadline(t *testing.T) {
 	s = New(v, 100*time.Millisecond)
 	release := make(chan struct{})
 	defer close(release)
-	err = s.run(t.Context(), func(ctx context.Context, tx *sql.Tx) error {
+	err = s.run(t.Context(), func(context.Context, *sql.Tx) error {
 		<-release // as work that SQLite does not interrupt
 		return nil
 	})

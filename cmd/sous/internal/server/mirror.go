@@ -61,9 +61,12 @@ func digest(text string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// keepMirror returns the mirror of this replica, and starts what fills it until life ends. Where the
-// folder cannot be used, the mirror is stopped and says so; everything else goes on.
+// keepMirror opens the mirror of a replica with that role, and starts what fills it until life ends. Where
+// the folder cannot be used, the mirror is stopped and says so; everything else goes on.
 func (p *platform) keepMirror(life context.Context, s settings, store *storage.Store, broker *queue.Broker) error {
+	if !s.has(roleMirror) {
+		return nil
+	}
 	logger := p.logger.Named("mirror")
 	dir, err := s.mirrorDir()
 	if err != nil {

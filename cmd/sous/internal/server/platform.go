@@ -145,10 +145,8 @@ func (p *platform) openParts(ctx, life, working context.Context, s settings) err
 			return err
 		}
 	}
-	if s.has(roleMirror) {
-		if err := p.keepMirror(life, s, store, broker); err != nil {
-			return err
-		}
+	if err := p.keepMirror(life, s, store, broker); err != nil {
+		return err
 	}
 	if err := p.openServer(ctx, s, store, engine, broker, schedules); err != nil {
 		return err
