@@ -140,10 +140,8 @@ func (p *platform) openParts(ctx, life, working context.Context, s settings) err
 	if err != nil {
 		return err
 	}
-	if s.has(roleCadence) {
-		if err := p.openActivities(ctx, working, store, engine, cadence); err != nil {
-			return err
-		}
+	if err := p.openActivities(ctx, working, s, store, engine, cadence); err != nil {
+		return err
 	}
 	if err := p.keepMirror(life, s, store, broker); err != nil {
 		return err
@@ -294,9 +292,12 @@ func (p *platform) openCadence(s settings) (*cadenceworker.Conn, error) {
 	return conn, nil
 }
 
-// openActivities starts the workers of the Cadence worker bindings, which run until working
-// ends.
-func (p *platform) openActivities(ctx, working context.Context, store *storage.Store, engine *invoker.Invoker, cadence *cadenceworker.Conn) error {
+// openActivities starts the workers of the Cadence worker bindings on a replica with that role. They
+// run until working ends.
+func (p *platform) openActivities(ctx, working context.Context, s settings, store *storage.Store, engine *invoker.Invoker, cadence *cadenceworker.Conn) error {
+	if !s.has(roleCadence) {
+		return nil
+	}
 	activities, err := cadenceworker.New(ctx, store, engine, cadenceworker.Config{
 		Conn: cadence, Logger: p.logger.Named("cadence"), Metrics: p.metrics, Tracer: p.tracer,
 	})
