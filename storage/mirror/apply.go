@@ -32,7 +32,7 @@ type Activation struct {
 	Doc []byte
 }
 
-// Batch is what one transaction writes.
+// Batch has the records and notes that one transaction writes.
 type Batch struct {
 	Jobs        []Job
 	Activations []Activation

@@ -9,7 +9,7 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// Row is what the feed compares with the store: a row of jobs or activations.
+// Row is a row of jobs or activations, as far as the feed compares it with the store.
 type Row struct {
 	Row        int64
 	Tenant, ID string

@@ -2,6 +2,7 @@ package claim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -201,5 +202,24 @@ func TestWhatSharesNoClaim(t *testing.T) {
 	}
 	if n := s.scripts.Load(); n != 4 {
 		t.Errorf("claims: got %d, want 4", n)
+	}
+}
+
+// A job that expired, and whose end cannot be stored, does not keep the other jobs of its claim from
+// their workers.
+func TestFailedExpiryLosesNoOtherJob(t *testing.T) {
+	t.Parallel()
+	s := newSharing(t, 2)
+	failure := errors.New("no")
+	s.hooks.Expire = func(context.Context, string, string) error { return failure }
+	mine := &share{}
+	offers := make([]offer, 2)
+	for i, id := range s.ids {
+		offers[i] = offer{candidate: candidate{id: id}, owner: mine, taken: true, spec: &api.JobSpec{Namespace: s.q.Namespace, Queue: s.q.Name}}
+	}
+	offers[0].spec.ExpireAtMS = 1
+	jobs, owners, err := s.deliver(t.Context(), &attempt{q: s.q, now: 2}, offers)
+	if len(jobs) != 1 || jobs[0].ID != s.ids[1] || len(owners) != 1 || !errors.Is(err, failure) {
+		t.Errorf("deliver: got %d jobs of %d shares and error %v, want the second job and %v", len(jobs), len(owners), err, failure)
 	}
 }

@@ -19,7 +19,7 @@ const (
 	maxActivations = 32
 )
 
-// unit is what one transaction writes.
+// unit has the records of one transaction.
 type unit struct {
 	mirror.Batch
 

@@ -243,4 +243,21 @@ func TestActivationsAreSeen(t *testing.T) {
 	}
 	m.Rebuild()
 	f.equal(t, m, 1)
+	// A record that cannot be decoded is left out, and does not hold up the others.
+	record("a3", `"damaged"`)
+	if err := f.store.Client().Set(t.Context(), f.store.Keys().ActivationMeta(f.tenant, "a3"), "{", goredis.KeepTTL).Err(); err != nil {
+		t.Fatalf("Set: %v", err)
+	}
+	record("a4", `"behind it"`)
+	eventually(t, "the activation behind the damaged one", func() string {
+		var n int
+		if err := m.Reader().QueryRowContext(t.Context(), "SELECT count(*) FROM activations WHERE id = 'a4'").Scan(&n); err != nil {
+			return err.Error()
+		}
+		if n == 1 {
+			return ""
+		}
+		m.Rebuild()
+		return "it has no row"
+	})
 }
