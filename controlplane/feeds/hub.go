@@ -171,10 +171,21 @@ func (t *Topic[P, E, S]) Next(ctx context.Context, from P) (Batch[P, E, S], erro
 	t.mu.Unlock()
 	select {
 	case <-f.done:
-		return f.batch, f.err
 	case <-ctx.Done():
 		return Batch[P, E, S]{}, ctx.Err()
 	}
+	if f.err != nil || f.from == from {
+		return f.batch, f.err
+	}
+	// The end has moved after the flight was made and before this follower joined it: the
+	// batch of the flight begins before from.
+	t.mu.Lock()
+	batch, ok := t.behind(from)
+	t.mu.Unlock()
+	if !ok {
+		return t.read(ctx, from)
+	}
+	return batch, nil
 }
 
 // catchUp reads behind a position that the topic, whose end is end, does not know.

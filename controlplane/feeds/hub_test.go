@@ -143,6 +143,36 @@ func TestNextReadsAfterItsCall(t *testing.T) {
 	})
 }
 
+// A follower at the end that joins a read which another asked for before the end moved gets
+// what lies behind its own position only.
+func TestJoinedReadRepeatsNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		hub, log := newHub(), &thing{page: 100}
+		log.add(3)
+		topic := hub.Follow(t.Context(), "t_a", "log", func(ctx context.Context, from int) (feeds.Batch[int, int, bool], error) {
+			batch, err := log.read(ctx, from)
+			time.Sleep(interval / 2) // the answer is under way
+			return batch, err
+		})
+		defer topic.Leave()
+		var wg sync.WaitGroup
+		for i := range 2 {
+			wg.Go(func() {
+				// The second asks while the first read is under way, and waits for the next one.
+				// The first moves the end, and joins it there.
+				time.Sleep(time.Duration(i) * interval / 4)
+				if got := follow(t, topic, 0, 6); !slices.Equal(got, upTo(1, 6)) {
+					t.Errorf("follower %d saw %v, want each number up to 6 once", i, got)
+				}
+			})
+		}
+		time.Sleep(interval)
+		log.add(3)
+		wg.Wait()
+	})
+}
+
 // A follower that is slow, or comes late, reads the store until it has caught up; a large log is
 // read without pauses.
 func TestSlowFollowersCatchUp(t *testing.T) {
