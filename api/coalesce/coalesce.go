@@ -3,7 +3,10 @@ package coalesce
 
 import (
 	"context"
+	"fmt"
 	"runtime"
+	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 )
@@ -53,12 +56,19 @@ type entry[T any] struct {
 	item         T
 	count, bytes int
 	since        time.Time
-	done         chan bool // receives true after the item's flush, false if there is none
+	awaited      bool // a Do waits for it
+	done         chan outcome
+}
+
+// outcome is how the flush of an item ended.
+type outcome struct {
+	flushed  bool // false after the end of life
+	panicked any  // the value of a panic of the flush, with its stack
 }
 
 // New returns a Coalescer that passes items to flush. flush stores the results, including
-// errors, in the items. It runs in goroutines of the Coalescer, with the context life. The
-// flushes of one key follow each other, and their items have the order of the calls, unless
+// errors, in the items. It runs in goroutines of the Coalescer, or in that of a caller of Do whose
+// context cannot end, with the context life. The flushes of one key follow each other, and their items have the order of the calls, unless
 // cfg.SecondFlushAt allows a second flush. flush may call Add, but neither Wait nor Do with its
 // own key. Once life has ended, no flush begins.
 func New[K comparable, T any](life context.Context, cfg Config[T], flush func(ctx context.Context, key K, items []T)) *Coalescer[K, T] {
@@ -70,7 +80,7 @@ func New[K comparable, T any](life context.Context, cfg Config[T], flush func(ct
 // Do flushes item together with those of concurrent calls with the same key, and returns
 // after that flush. If ctx ends before, Do returns ctx's error, and the item is flushed
 // nevertheless. If life ends before the flush begins, Do returns context.Cause(life), and
-// the item is not flushed.
+// the item is not flushed. A panic of the flush is repeated in each Do that waits for it.
 func (c *Coalescer[K, T]) Do(ctx context.Context, key K, item T) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -78,9 +88,25 @@ func (c *Coalescer[K, T]) Do(ctx context.Context, key K, item T) error {
 	if err := context.Cause(c.life); err != nil {
 		return err
 	}
+	done, begun := c.add(key, item, true)
+	switch {
+	case begun == nil:
+	case ctx.Done() == nil:
+		// The caller waits for the flush in any case, so it flushes by itself: two changes of
+		// goroutine would cost a lone item more than the rest.
+		c.flushNext(key, begun)
+		if !c.end(key, begun) {
+			go c.run(key, begun)
+		}
+	default:
+		go c.run(key, begun)
+	}
 	select {
-	case flushed := <-c.add(key, item):
-		if !flushed {
+	case end := <-done:
+		if end.panicked != nil {
+			panic(end.panicked)
+		}
+		if !end.flushed {
 			return context.Cause(c.life)
 		}
 		return nil
@@ -89,8 +115,14 @@ func (c *Coalescer[K, T]) Do(ctx context.Context, key K, item T) error {
 	}
 }
 
-// Add flushes item like Do, but does not wait for the flush.
-func (c *Coalescer[K, T]) Add(key K, item T) { c.add(key, item) }
+// Add flushes item like Do, but does not wait for the flush. If no call waits for a flush that
+// panics, the panic ends the process.
+func (c *Coalescer[K, T]) Add(key K, item T) {
+	_, begun := c.add(key, item, false)
+	if begun != nil {
+		go c.run(key, begun)
+	}
+}
 
 // Wait waits until no item waits and no flush is under way. After the end of life that is
 // soon, and flush is not called again.
@@ -116,9 +148,10 @@ func (c *Coalescer[K, T]) Waiting(now time.Time) (count int, oldest time.Duratio
 	return count, oldest
 }
 
-// add queues item, and starts a flush of its key if none is under way or a second is due.
-func (c *Coalescer[K, T]) add(key K, item T) (done <-chan bool) {
-	e := &entry[T]{item: item, count: 1, since: time.Now(), done: make(chan bool, 1)}
+// add queues item. begun is the queue of its key if the caller has to run a flush of it: none is
+// under way, or a second is due.
+func (c *Coalescer[K, T]) add(key K, item T, awaited bool) (done <-chan outcome, begun *queue[T]) {
+	e := &entry[T]{item: item, count: 1, since: time.Now(), awaited: awaited, done: make(chan outcome, 1)}
 	if c.cfg.Weigh != nil {
 		e.count, e.bytes = c.cfg.Weigh(item)
 	}
@@ -132,38 +165,75 @@ func (c *Coalescer[K, T]) add(key K, item T) (done <-chan bool) {
 	q.waiting, q.count = append(q.waiting, e), q.count+e.count
 	if q.flushes == 0 || q.flushes == 1 && c.cfg.SecondFlushAt > 0 && q.count >= c.cfg.SecondFlushAt {
 		q.flushes++
-		go c.run(key, q)
+		begun = q
 	}
-	return e.done
+	return e.done, begun
 }
 
 // run flushes the items of key until none waits.
 func (c *Coalescer[K, T]) run(key K, q *queue[T]) {
-	for {
-		if c.cfg.Yield {
-			runtime.Gosched()
-		}
-		entries := c.take(key, q)
-		if len(entries) == 0 {
-			return
-		}
-		alive := c.life.Err() == nil
-		if alive {
-			items := make([]T, len(entries))
-			for i, e := range entries {
-				items[i] = e.item
-			}
-			c.flush(c.life, key, items)
-		}
-		for _, e := range entries {
-			e.done <- alive
-		}
+	for !c.end(key, q) {
+		c.flushNext(key, q)
 	}
 }
 
-// take removes the next entries to be flushed together, at least one, and returns them. If
-// none waits it ends the flush.
-func (c *Coalescer[K, T]) take(key K, q *queue[T]) []*entry[T] {
+// flushNext performs the next flush of key, if an item waits.
+func (c *Coalescer[K, T]) flushNext(key K, q *queue[T]) {
+	if c.cfg.Yield {
+		runtime.Gosched()
+	}
+	entries := c.take(q)
+	if len(entries) == 0 {
+		return // another flush took them
+	}
+	end := outcome{flushed: c.life.Err() == nil}
+	if end.flushed {
+		items := make([]T, len(entries))
+		for i, e := range entries {
+			items[i] = e.item
+		}
+		end.panicked = c.call(key, items)
+	}
+	if end.panicked != nil && !slices.ContainsFunc(entries, func(e *entry[T]) bool { return e.awaited }) {
+		panic(end.panicked)
+	}
+	for _, e := range entries {
+		e.done <- end
+	}
+}
+
+// end ends one of the flushes of key, and returns true, if no item waits.
+func (c *Coalescer[K, T]) end(key K, q *queue[T]) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(q.waiting) > 0 {
+		return false
+	}
+	q.flushes--
+	if q.flushes == 0 {
+		delete(c.queues, key)
+	}
+	if len(c.queues) == 0 {
+		c.idle.Broadcast()
+	}
+	return true
+}
+
+// call calls flush, and returns the value of its panic with the stack. The flushes of the other
+// callers go on after it.
+func (c *Coalescer[K, T]) call(key K, items []T) (panicked any) {
+	defer func() {
+		if p := recover(); p != nil {
+			panicked = fmt.Sprintf("flush of %v: %v\n%s", key, p, debug.Stack())
+		}
+	}()
+	c.flush(c.life, key, items)
+	return nil
+}
+
+// take removes the next entries to be flushed together, and returns them: at least one if any
+// waits.
+func (c *Coalescer[K, T]) take(q *queue[T]) []*entry[T] {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n, count, bytes := 0, 0, 0
@@ -175,14 +245,5 @@ func (c *Coalescer[K, T]) take(key K, q *queue[T]) []*entry[T] {
 	}
 	taken := q.waiting[:n:n]
 	q.waiting, q.count = q.waiting[n:], q.count-count
-	if n == 0 {
-		q.flushes--
-		if q.flushes == 0 {
-			delete(c.queues, key)
-		}
-		if len(c.queues) == 0 {
-			c.idle.Broadcast()
-		}
-	}
 	return taken
 }

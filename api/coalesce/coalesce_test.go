@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -178,6 +181,80 @@ func TestEndOfLife(t *testing.T) {
 		f.Add("k", 4)
 		f.Wait()
 		f.want(t, "k[1]")
+	})
+}
+
+// A lone call whose context cannot end flushes in its own goroutine, and the items that arrive
+// meanwhile are flushed after it by another one.
+func TestALoneCallFlushesByItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var stacks []string
+		release := make(chan struct{})
+		c := coalesce.New(t.Context(), coalesce.Config[int]{}, func(context.Context, string, []int) {
+			stacks = append(stacks, string(debug.Stack()))
+			<-release
+		})
+		var calls sync.WaitGroup
+		do := func(ctx context.Context) {
+			calls.Go(func() {
+				if err := c.Do(ctx, "a", 1); err != nil {
+					t.Errorf("Do: %v", err)
+				}
+			})
+			synctest.Wait()
+		}
+		do(context.WithoutCancel(t.Context()))
+		do(context.WithoutCancel(t.Context()))
+		close(release)
+		calls.Wait()
+		do(t.Context())
+		calls.Wait()
+		c.Wait()
+		var inCaller []bool
+		for _, stack := range stacks {
+			inCaller = append(inCaller, strings.Contains(stack, "Coalescer[...]).Do("))
+		}
+		if want := []bool{true, false, false}; !slices.Equal(inCaller, want) {
+			t.Errorf("flushes in the goroutine of their caller: got %v, want %v; stacks:\n%s", inCaller, want, stacks)
+		}
+	})
+}
+
+// A panic of a flush is that of the calls which wait for it, and of no others.
+func TestPanicOfAFlush(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		c := coalesce.New(t.Context(), coalesce.Config[int]{Count: 2}, func(_ context.Context, _ string, items []int) {
+			<-release
+			if items[0] == 1 {
+				panic("a bad reply")
+			}
+		})
+		panics := make(chan any, 4)
+		do := func(ctx context.Context, item int) {
+			go func() {
+				defer func() { panics <- recover() }()
+				if err := c.Do(ctx, "a", item); err != nil {
+					t.Errorf("Do: %v", err)
+				}
+			}()
+			synctest.Wait()
+		}
+		alone := context.WithoutCancel(t.Context())
+		for _, item := range []int{1, 1, 1} { // one, and two together
+			do(alone, item)
+		}
+		do(t.Context(), 2)
+		close(release)
+		var of []bool
+		for range 4 {
+			p := fmt.Sprint(<-panics)
+			of = append(of, strings.Contains(p, "flush of a: a bad reply") && strings.Contains(p, "TestPanicOfAFlush"))
+		}
+		c.Wait()
+		if n := len(slices.DeleteFunc(of, func(repeated bool) bool { return !repeated })); n != 3 {
+			t.Errorf("calls with the panic: got %d, want 3", n)
+		}
 	})
 }
 
