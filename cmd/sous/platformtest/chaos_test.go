@@ -41,14 +41,18 @@ const (
 
 // Servers and workers are killed and frozen at random for a minute, and the store
 // once, while 20,000 jobs are added. Each job is done: completed by exactly one
-// lease, or dead for the reason that its worker gave.
+// lease, or dead for the reason that its worker gave. The receiver of a webhook is killed too. The
+// followers of the event log miss and repeat no event, each event is delivered to the receiver, and
+// every row of the mirrors equals its record.
 //
 // Not parallel: the other tests hold answers to a time.
 func TestChaos(t *testing.T) {
-	c := startChaos(t, chaosFor)
+	c := startChaos(t, chaosFor, "--roles", "api,invoker,scheduler,cadence,mirror", "--egress-allow", "127.0.0.0/8", "--secrets-key-file", secretsKey(t))
+	watch := c.watch()
 	made := c.enqueue()
-	c.rage()
+	c.rage(watch.receiver)
 	c.finish(<-made)
+	watch.verify()
 	if c.again < chaosJobs/200 {
 		t.Errorf("%d jobs began more than once, want more", c.again)
 	}
@@ -106,32 +110,36 @@ type chaos struct {
 	store    *storagetest.Server
 	config   platformtest.Config
 	replicas [2]*platformtest.Server
+	mirrors  [2]string // the folders of the replicas
 	clients  [2]*client.Client
-	workers  [4]*chaosWorker
-	dir      string // of the workers' records
-	begun    int    // workers so far
-	replayed atomic.Int64
-	refused  atomic.Int64
-	patience time.Duration // for an answer to an enqueue
-	again    int           // jobs that were begun more than once
-	lasts    time.Duration // how long the storm is
+	// transports are those of clients.
+	transports [2]*http.Transport
+	workers    [4]*chaosWorker
+	dir        string // of the workers' records
+	begun      int    // workers so far
+	replayed   atomic.Int64
+	refused    atomic.Int64
+	patience   time.Duration // for an answer to an enqueue
+	again      int           // jobs that were begun more than once
+	lasts      time.Duration // how long the storm is
 	// fails reports whether an error may end a call, which is then repeated.
 	fails func(error) bool
 	// failures are the error answers that workers had: "STATUS CODE", and how often.
 	failures map[string]int
 }
 
-func startChaos(t *testing.T, lasts time.Duration) *chaos {
+func startChaos(t *testing.T, lasts time.Duration, args ...string) *chaos {
 	t.Helper()
 	c := &chaos{t: t, random: chaosRandom(t), lasts: lasts, patience: 5 * time.Second, fails: chaosFails, failures: map[string]int{}, dir: t.TempDir()}
 	c.store = storagetest.DurableServer(t)
-	c.config = platformtest.Config{Store: c.store.URL}
+	c.config = platformtest.Config{Store: c.store.URL, Args: args}
 	for i := range c.replicas {
-		c.replicas[i] = c.config.Serve(t)
-		transport := &http.Transport{}
-		t.Cleanup(transport.CloseIdleConnections)
+		c.mirrors[i] = t.TempDir()
+		c.replicas[i] = c.configOf(i).Serve(t)
+		c.transports[i] = &http.Transport{}
+		t.Cleanup(c.transports[i].CloseIdleConnections)
 		var err error
-		c.clients[i], err = client.New(c.replicas[i].URL, client.Config{MaxAttempts: 1, Transport: transport})
+		c.clients[i], err = client.New(c.replicas[i].URL, client.Config{MaxAttempts: 1, Transport: c.transports[i]})
 		if err != nil {
 			t.Fatalf("New: %v", err)
 		}
@@ -140,6 +148,16 @@ func startChaos(t *testing.T, lasts time.Duration) *chaos {
 		c.workers[i] = c.startWorker()
 	}
 	return c
+}
+
+// configOf returns the configuration of a replica, which keeps its address and its mirror.
+func (c *chaos) configOf(i int) platformtest.Config {
+	config := c.config
+	config.Args = append(slices.Clone(config.Args), "--mirror-dir", c.mirrors[i])
+	if c.replicas[i] != nil {
+		config.Listen = strings.TrimPrefix(c.replicas[i].URL, "http://")
+	}
+	return config
 }
 
 func (c *chaos) namespace(replica int) *client.Namespace {
@@ -203,7 +221,7 @@ func (w *chaosWorker) stop() error {
 }
 
 // rage kills and freezes until the time is up.
-func (c *chaos) rage() {
+func (c *chaos) rage(receiver *chaosReceiver) {
 	begin, restarted := time.Now(), false
 	did := map[string]int{}
 	for ever := time.NewTicker(700 * time.Millisecond); time.Since(begin) < c.lasts && !c.t.Failed(); <-ever.C {
@@ -213,7 +231,7 @@ func (c *chaos) rage() {
 			c.store.Start(c.t)
 		}
 		i := c.random.IntN(len(c.workers))
-		switch c.random.IntN(8) {
+		switch c.random.IntN(9) {
 		case 0, 1, 2:
 			did["workers killed"]++
 			c.workers[i].kill()
@@ -221,15 +239,17 @@ func (c *chaos) rage() {
 		case 3, 4:
 			did["workers frozen"]++
 			c.workers[i].freeze()
+		case 5:
+			did["receiver killed"]++
+			receiver.kill()
+			receiver.start(c.t)
 		default:
 			did["replicas killed"]++
 			i %= len(c.replicas)
 			if err := c.replicas[i].Kill(); err != nil {
 				c.t.Fatalf("Kill: %v", err)
 			}
-			again := c.config
-			again.Listen = strings.TrimPrefix(c.replicas[i].URL, "http://")
-			c.replicas[i] = again.Serve(c.t)
+			c.replicas[i] = c.configOf(i).Serve(c.t)
 		}
 	}
 	c.t.Log(did)
