@@ -20,10 +20,10 @@ import (
 const (
 	// streamWorkers is how many workers have a stream each.
 	streamWorkers = 8
-	// addWindow is how many frames that only add are under way for a worker: it sends the next ones before
-	// the answers to the earlier ones have arrived. Frames that take jobs wait for each other's answers,
-	// since concurrent fetches compete for the same jobs.
-	addWindow = 4
+	// The frames that are under way for a worker: it sends the next ones before the answers to the
+	// earlier ones have arrived. A worker with single jobs has several in hand, and sends a frame when
+	// one of them ends. More frames with batches of jobs are not faster: they share the same claims.
+	addWindow, batchWindow, jobWindow = 4, 1, 8
 )
 
 // queueStream takes jobs through the stream of workers, with frames of 64 jobs and of one. The workers
@@ -71,12 +71,13 @@ func streamOn(ctx context.Context, o options, mode storeMode) ([]row, error) {
 		name        string
 		add, take   int // jobs of a frame
 		window      int
-		redis, disk float64
+		redis, disk float64 // the required rates; 0 for none
 	}{
 		{"enqueue batches of 64", queueBatch, 0, addWindow, 78_000, 50_000},
-		{"fetch and ack batches of 64", 0, queueBatch, 1, 40_000, 16_000},
-		{"enqueue, fetch and ack batches of 64", queueBatch, queueBatch, 1, 28_000, 12_000},
-		{"enqueue, fetch and ack of single jobs", 1, 1, 1, 7_000, 7_000},
+		{"fetch and ack batches of 64", 0, queueBatch, batchWindow, 40_000, 16_000},
+		{"enqueue, fetch and ack batches of 64", queueBatch, queueBatch, batchWindow, 28_000, 12_000},
+		{"enqueue, fetch and ack of single jobs, 8 frames under way", 1, 1, jobWindow, 7_000, 7_000},
+		{"enqueue, fetch and ack of single jobs, one frame after the other", 1, 1, 1, 0, 0},
 	} {
 		var best float64 // a disturbed round says nothing about the server
 		for range o.rounds {
@@ -87,8 +88,8 @@ func streamOn(ctx context.Context, o options, mode storeMode) ([]row, error) {
 			best = max(best, rate)
 		}
 		r := row{name: mode.name + ": stream, 8 workers: " + kind.name, value: fmt.Sprintf("%.0f/s", best)}
-		if mode.bound {
-			want := o.want(kind.redis, kind.disk)
+		want := o.want(kind.redis, kind.disk)
+		if mode.bound && want > 0 {
 			r.want, r.ok = fmt.Sprintf("≥ %.0f/s", want), best >= want
 		}
 		rows = append(rows, r)
