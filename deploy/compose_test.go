@@ -364,3 +364,25 @@ func TestScrapeTargets(t *testing.T) {
 		t.Errorf("scrape targets: got %q, want %q", got, want)
 	}
 }
+
+// TestReplicasKeepTheirMirrors: the folder of the mirror is on a volume of each replica, and systemd
+// makes one for the unit.
+func TestReplicasKeepTheirMirrors(t *testing.T) {
+	t.Parallel()
+	project, seen := readCompose(t), map[string]bool{}
+	for _, name := range []string{"sous-1", "sous-2"} {
+		service := project.Services[name]
+		if len(service.Volumes) != 1 {
+			t.Fatalf("%s: got volumes %q, want one", name, service.Volumes)
+		}
+		volume, dir, _ := strings.Cut(service.Volumes[0], ":")
+		if _, declared := project.Volumes[volume]; !declared || seen[volume] || !strings.HasPrefix(service.Environment["SOUS_MIRROR_DIR"], dir+"/") {
+			t.Errorf("%s: got volume %q and folder %q, want a volume of its own with the folder", name, service.Volumes[0], service.Environment["SOUS_MIRROR_DIR"])
+		}
+		seen[volume] = true
+	}
+	unit, err := os.ReadFile("sous.service")
+	if err != nil || !strings.Contains(string(unit), "\nStateDirectory=sous\n") {
+		t.Errorf("sous.service: got error %v and no StateDirectory=sous, want it", err)
+	}
+}

@@ -5,7 +5,6 @@ package records
 import (
 	"context"
 	"slices"
-	"strconv"
 
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/zap"
@@ -156,31 +155,4 @@ func (r *Reader) Queues(ctx context.Context, tenant string) (queues []string, co
 // Sets returns the keys of the sets of a queue's jobs of one state. Every member is the id of a job.
 func (r *Reader) Sets(tenant, namespace, queue string, state api.JobState) []string {
 	return r.jobs.Sets(jobstore.Queue{Tenant: tenant, Namespace: namespace, Name: queue}, state)
-}
-
-// Before returns a page of the members of a sorted set with the highest scores, from the score from
-// on downwards, "" for the begin. next is the from of the next page, "" at the end. A page begins
-// with members that the one before had, if they share a score. Errors: CodeStoreUnavailable.
-func (r *Reader) Before(ctx context.Context, set, from string, limit int) (ids []string, next string, err error) {
-	most := from
-	if most == "" {
-		most = "+inf"
-	}
-	for count := limit; ; count *= 4 {
-		members, err := r.store.Client().ZRevRangeByScoreWithScores(ctx, set, &redis.ZRangeBy{Min: "-inf", Max: most, Count: int64(count)}).Result()
-		if err != nil {
-			return nil, "", jobstore.Failure(ctx, "list jobs", err)
-		}
-		ids = make([]string, len(members))
-		for i, z := range members {
-			ids[i], _ = z.Member.(string)
-		}
-		if len(members) < count {
-			return ids, "", nil
-		}
-		next = strconv.FormatInt(int64(members[len(members)-1].Score), 10)
-		if next != from { // else all of them share the score: a larger page passes it
-			return ids, next, nil
-		}
-	}
 }

@@ -78,12 +78,14 @@ func (w *write) activation(a *Activation, s *storedActivation, force bool) error
 	}
 	if a.View == nil {
 		w.counts.Removed++
+		w.rows.activations--
 		return w.exec(w.s.deleteActivation, s.row)
 	}
 	w.counts.Written++
 	var row int64
 	var err error
 	if s == nil {
+		w.rows.activations++
 		row, err = w.insert(w.s.insertActivation, RowOf(a.View.StartMS, a.ID), activationValues(a))
 	} else {
 		row, err = s.row, w.exec(w.s.updateActivation, append([]any{s.row}, activationValues(a)...)...)

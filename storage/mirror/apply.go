@@ -57,9 +57,35 @@ func (a *Applied) Add(b Applied) {
 var errClosed = errors.New("mirror: the file is not open")
 
 // Apply writes a batch in one transaction: all of it or nothing. The order of records in it does not
-// matter. A batch that is applied again changes nothing. ctx ends no transaction that has begun. For
-// errors, see Damaged and Full.
+// matter. A batch that is applied again changes nothing. ctx ends no transaction that has begun. A
+// mirror without room refuses the batch, see Room. For errors, see Damaged, Full and Broken.
 func (m *Mirror) Apply(ctx context.Context, b *Batch) (Applied, error) {
+	if err := m.Room(ctx); err != nil {
+		return Applied{}, err
+	}
+	return m.apply(ctx, b)
+}
+
+// Trim is Apply for a batch that only removes rows: it is written also where there is no room, since
+// it makes room.
+func (m *Mirror) Trim(ctx context.Context, b *Batch) (done Applied, err error) {
+	f, bound := m.opened(), m.cfg.pages()
+	if f == nil {
+		return Applied{}, errClosed
+	}
+	if bound > 0 {
+		if _, err := f.writer.ExecContext(ctx, "PRAGMA "+maxPages(bound+trimPages)); err != nil {
+			return Applied{}, err
+		}
+		defer func() {
+			_, other := f.writer.ExecContext(context.WithoutCancel(ctx), "PRAGMA "+maxPages(bound))
+			err = errors.Join(err, other)
+		}()
+	}
+	return m.apply(ctx, b)
+}
+
+func (m *Mirror) apply(ctx context.Context, b *Batch) (Applied, error) {
 	f := m.opened()
 	if f == nil {
 		return Applied{}, errClosed
@@ -70,14 +96,25 @@ func (m *Mirror) Apply(ctx context.Context, b *Batch) (Applied, error) {
 	ctx = context.WithoutCancel(ctx)
 	tx, err := f.writer.BeginTx(ctx, nil)
 	if err != nil {
-		return Applied{}, err
+		return Applied{}, m.failed(err)
 	}
 	w := &write{ctx: ctx, tx: tx, s: f.write.in(ctx, tx)}
 	err = w.all(b)
 	if err != nil {
-		return Applied{}, errors.Join(err, tx.Rollback())
+		rollback := tx.Rollback()
+		if Full(err) { // SQLite has rolled back already
+			rollback = nil
+		}
+		return Applied{}, m.failed(errors.Join(err, rollback))
 	}
-	return w.counts, tx.Commit()
+	if err := tx.Commit(); err != nil {
+		return Applied{}, m.failed(err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	f.rows.jobs += w.rows.jobs
+	f.rows.activations += w.rows.activations
+	return w.counts, nil
 }
 
 // write is a transaction in progress.
@@ -86,6 +123,7 @@ type write struct {
 	tx     *sql.Tx
 	s      *statements
 	counts Applied
+	rows   counts // that were added, less those that were removed
 }
 
 func (w *write) all(b *Batch) error {

@@ -4,6 +4,7 @@
 //
 //	mirror.go  Mirror: the states, the pool of readers
 //	file.go    the folder, its lock, the file with its schema and its examination
+//	space.go   the room that the file may take, and that the disk has
 //	apply.go   Apply, which writes a batch of records in one transaction
 //	jobs.go, activations.go  the rows of a record
 //	words.go   the texts that the full-text search finds

@@ -29,8 +29,9 @@ const (
 )
 
 const (
-	// maxReaders is the number of connections that read.
-	maxReaders = 8
+	// MaxReaders is the number of connections of searches, and feedReaders that of the feed.
+	MaxReaders  = 8
+	feedReaders = 2
 	// cacheKiB is the memory of the writer's page cache, and of each reader's.
 	cacheKiB       = 64 << 10
 	readerCacheKiB = 8 << 10
@@ -58,7 +59,9 @@ var errOutdated = errors.New("the file is of another release or of another store
 type file struct {
 	path    string
 	writer  *sql.DB // one connection
-	readers *sql.DB
+	readers *sql.DB // of searches
+	feed    *sql.DB // of the feed, which no search holds up
+	rows    counts  // guarded by the lock of the mirror
 	lock    *os.File
 	info    os.FileInfo
 	write   *statements
@@ -87,6 +90,11 @@ func (m *Mirror) Open(ctx context.Context) (fresh bool, why string, err error) {
 		return false, "", fmt.Errorf("mirror: %w", err)
 	}
 	if fresh {
+		err = m.Room(ctx)
+		if err != nil {
+			_ = lock.Close()
+			return false, "", err
+		}
 		f, err = createFile(ctx, path, &m.cfg)
 		if err != nil {
 			_ = lock.Close()
@@ -95,6 +103,9 @@ func (m *Mirror) Open(ctx context.Context) (fresh bool, why string, err error) {
 	}
 	f.lock = lock
 	f.info, err = os.Stat(path)
+	if err == nil {
+		err = f.count(ctx)
+	}
 	if err != nil {
 		return false, "", errors.Join(err, f.close(), lock.Close())
 	}
@@ -152,7 +163,7 @@ func openFile(ctx context.Context, path string, cfg *Config) (*file, error) {
 	if _, err := os.Stat(path); err != nil {
 		return nil, err
 	}
-	f, err := connect(path, cfg.MaxBytes)
+	f, err := connect(path, cfg.pages())
 	if err != nil {
 		return nil, err
 	}
@@ -180,7 +191,7 @@ func createFile(ctx context.Context, path string, cfg *Config) (*file, error) {
 	if err := created.Close(); err != nil {
 		return nil, err
 	}
-	f, err := connect(path, cfg.MaxBytes)
+	f, err := connect(path, cfg.pages())
 	if err != nil {
 		return nil, err
 	}
@@ -200,28 +211,31 @@ func createFile(ctx context.Context, path string, cfg *Config) (*file, error) {
 }
 
 // connect opens the pools of a file. It does not read it.
-func connect(path string, maxBytes int64) (*file, error) {
+func connect(path string, pages int64) (*file, error) {
 	writer, err := sql.Open("sqlite", dsn(path, cacheKiB, "journal_mode(WAL)", "synchronous(NORMAL)",
-		"wal_autocheckpoint("+strconv.Itoa(walPages)+")", "journal_size_limit("+strconv.Itoa(walBytes)+")", maxPages(maxBytes)))
+		"wal_autocheckpoint("+strconv.Itoa(walPages)+")", "journal_size_limit("+strconv.Itoa(walBytes)+")", maxPages(pages)))
 	if err != nil {
 		return nil, err
 	}
 	writer.SetMaxOpenConns(1)
-	readers, err := sql.Open("sqlite", dsn(path, readerCacheKiB, "query_only(1)"))
-	if err != nil {
-		return nil, errors.Join(err, writer.Close())
+	f := &file{path: path, writer: writer}
+	for pool, size := range map[**sql.DB]int{&f.readers: MaxReaders, &f.feed: feedReaders} {
+		*pool, err = sql.Open("sqlite", dsn(path, readerCacheKiB, "query_only(1)"))
+		if err != nil {
+			return nil, errors.Join(err, f.close())
+		}
+		(*pool).SetMaxOpenConns(size)
+		(*pool).SetMaxIdleConns(size)
 	}
-	readers.SetMaxOpenConns(maxReaders)
-	readers.SetMaxIdleConns(maxReaders)
-	return &file{path: path, writer: writer, readers: readers}, nil
+	return f, nil
 }
 
-// maxPages returns the pragma that bounds the size of a file.
-func maxPages(bytes int64) string {
-	if bytes <= 0 {
+// maxPages returns the pragma that bounds the pages of a file.
+func maxPages(pages int64) string {
+	if pages <= 0 {
 		return ""
 	}
-	return "max_page_count(" + strconv.FormatInt(max(1, bytes/4096), 10) + ")"
+	return "max_page_count(" + strconv.FormatInt(pages, 10) + ")"
 }
 
 // dsn returns the name of a file with the pragmas of each connection.
@@ -268,21 +282,30 @@ func (f *file) examine(ctx context.Context, store string) error {
 	return nil
 }
 
-// size returns the bytes of the pages of the file.
-func (f *file) size(ctx context.Context) (int64, error) {
-	var pages, bytes int64
-	err := f.readers.QueryRowContext(ctx, "SELECT page_count, page_size FROM pragma_page_count, pragma_page_size").Scan(&pages, &bytes)
-	return pages * bytes, err
+// counts are the numbers of rows. They are read at the open, and then follow the transactions: to
+// count the rows of a large file takes seconds.
+type counts struct{ jobs, activations int64 }
+
+// count reads the numbers of rows.
+func (f *file) count(ctx context.Context) error {
+	return f.feed.QueryRowContext(ctx, "SELECT (SELECT count(*) FROM jobs), (SELECT count(*) FROM activations)").Scan(&f.rows.jobs, &f.rows.activations)
 }
 
 func (f *file) close() error {
 	if f.write != nil {
 		f.write.close()
 	}
-	return errors.Join(f.readers.Close(), f.writer.Close())
+	var errs []error
+	for _, pool := range []*sql.DB{f.readers, f.feed, f.writer} {
+		if pool != nil {
+			errs = append(errs, pool.Close())
+		}
+	}
+	return errors.Join(errs...)
 }
 
-// Remove removes the mirror in a folder that no process uses. Errors: ErrInUse, fs.ErrNotExist.
+// Remove removes the mirror in a folder that no process uses, and the folder unless it holds files of
+// others or is the root of a disk. Errors: ErrInUse, fs.ErrNotExist.
 func Remove(dir string) error {
 	if _, err := os.Stat(dir); err != nil {
 		return err
@@ -292,7 +315,11 @@ func Remove(dir string) error {
 		return err
 	}
 	defer func() { _ = lock.Close() }() // nothing was written to it
-	return errors.Join(removeFile(filepath.Join(dir, fileName)), os.Remove(filepath.Join(dir, lockName)), os.Remove(dir))
+	err = errors.Join(removeFile(filepath.Join(dir, fileName)), os.Remove(filepath.Join(dir, lockName)))
+	if rest := os.Remove(dir); !errors.Is(rest, syscall.ENOTEMPTY) && !errors.Is(rest, syscall.EBUSY) {
+		err = errors.Join(err, rest)
+	}
+	return err
 }
 
 // removeFile removes a file and what SQLite keeps beside it.
@@ -329,6 +356,9 @@ func Damaged(err error) bool {
 
 // Full reports whether err means that the disk is full, or that the file has its largest size.
 func Full(err error) bool {
+	if short := (*shortage)(nil); errors.As(err, &short) {
+		return true
+	}
 	return codeOf(err) == sqlite3.SQLITE_FULL || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
 }
 

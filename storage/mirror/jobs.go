@@ -95,6 +95,7 @@ func (w *write) job(j *Job, s *storedJob, force bool) error {
 		if err != nil {
 			return err
 		}
+		w.rows.jobs++
 		return w.jobParts(row, j)
 	}
 	return w.changeJob(j, s, before, force)
@@ -178,6 +179,7 @@ func (w *write) removeJob(tenant string, row int64, before *api.Job) error {
 	if err := w.removeParts(tenant, row, before); err != nil {
 		return err
 	}
+	w.rows.jobs--
 	return w.exec(w.s.deleteJob, row)
 }
 

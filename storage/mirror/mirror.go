@@ -1,7 +1,6 @@
 package mirror
 
 import (
-	"context"
 	"database/sql"
 	"errors"
 	"sync"
@@ -30,6 +29,7 @@ type Mirror struct {
 	file    *file // nil while there is none
 	damaged error // that a reader met
 	rebuild bool  // it was asked for
+	full    bool  // a batch found no room, see Room
 	wake    chan struct{}
 }
 
@@ -39,9 +39,11 @@ type Config struct {
 	Dir string
 	// Store identifies the store that the mirror is of. A file of another store is replaced.
 	Store string
-	// MaxBytes bounds the size of the file, 0 for no bound. A file that has reached it is like one
-	// on a full disk.
+	// MaxBytes bounds the size of the file with its write-ahead log, 0 for no bound. A file that has
+	// reached it is like one on a full disk.
 	MaxBytes int64
+	// MinFree is the free space of the disk, in bytes, below which nothing is written.
+	MinFree int64
 }
 
 // New returns a mirror without a file. It fails without a folder.
@@ -160,25 +162,16 @@ func (m *Mirror) become(state, reason string) {
 	m.status.State, m.status.Reason = state, reason
 }
 
-// Measure reads the numbers of rows and the size of the file for the status.
-func (m *Mirror) Measure(ctx context.Context) error {
+// Measure reads the size of the file, and takes the numbers of rows, for the status.
+func (m *Mirror) Measure() {
 	f := m.opened()
 	if f == nil {
-		return nil
+		return
 	}
-	var jobs, activations int64
-	err := f.readers.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM jobs), (SELECT count(*) FROM activations)`).Scan(&jobs, &activations)
-	if err != nil {
-		return err
-	}
-	bytes, err := f.size(ctx)
-	if err != nil {
-		return err
-	}
+	bytes := f.bytes()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.status.Jobs, m.status.Activations, m.status.Bytes = jobs, activations, bytes
-	return nil
+	m.status.Jobs, m.status.Activations, m.status.Bytes = f.rows.jobs, f.rows.activations, bytes
 }
 
 // opened returns the file, nil if there is none.

@@ -114,7 +114,7 @@ func (m *Mirror) each(ctx context.Context, query string, args []any, row func(*s
 	if f == nil {
 		return errClosed
 	}
-	rows, err := f.readers.QueryContext(ctx, query, args...)
+	rows, err := f.feed.QueryContext(ctx, query, args...)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@
 //	hot.go      which of them, and when
 //	pass.go     goes over everything: to rebuild, after a gap in the log, and slowly for ever
 //	pass_rows.go  the part of a pass that begins with the rows
+//	room.go     makes room in a file that has its largest size
 //	budget.go   how many commands the visits and the passes may send
 //	compare.go  Compare, for tests: the rows equal the records
 //
@@ -74,6 +75,8 @@ type Feed struct {
 	cfg         Config
 	m           *feedMetrics
 	hot         *hot
+	trimmed     cursor // how far a full file was trimmed
+	logged      string // the kind of the failure that was logged last, "" while the mirror works
 }
 
 // New returns a Feed of m from store. It fails if the metrics cannot be registered.
@@ -114,12 +117,12 @@ func (f *Feed) Run(ctx context.Context) {
 	}
 	for pause := f.cfg.Retry; ctx.Err() == nil; {
 		began := time.Now()
-		err := f.serve(ctx)
+		err := f.serve(ctx, pause)
 		if ctx.Err() != nil {
 			break
 		}
 		if time.Since(began) > maxRetry { // it worked for some time
-			pause = f.cfg.Retry
+			pause, f.logged = f.cfg.Retry, ""
 		}
 		f.m.failures.WithLabelValues(kindOf(err)).Inc()
 		if kindOf(err) == failDamaged && pause == f.cfg.Retry {
@@ -128,12 +131,29 @@ func (f *Feed) Run(ctx context.Context) {
 			continue
 		}
 		f.mirror.SetStopped(err.Error())
-		f.cfg.Logger.Warn("the mirror is stopped: searches are not up to date; all else goes on. It is tried again", zap.Duration("in", pause), zap.Error(err))
+		f.logStopped(err)
 		_ = sleep.For(ctx, pause) // the loop ends with ctx
 		pause = min(2*pause, maxRetry)
 	}
 	f.mirror.SetStopped("the server is being closed")
 	_ = f.mirror.Close()
+}
+
+// logStopped logs a failure, unless the mirror has not worked since the last one of its kind.
+func (f *Feed) logStopped(err error) {
+	if f.logged == kindOf(err) {
+		return
+	}
+	f.logged = kindOf(err)
+	f.cfg.Logger.Warn("the mirror is stopped: searches are not up to date; the rest of the server is not affected. It is tried again at least once a minute", zap.Error(err))
+}
+
+// logResumed logs that a mirror works that was stopped.
+func (f *Feed) logResumed() {
+	if f.logged != "" {
+		f.logged = ""
+		f.cfg.Logger.Info("the mirror is no longer stopped")
+	}
 }
 
 // hear notes a queue that got work.
@@ -164,9 +184,10 @@ func kindOf(err error) string {
 	return failOther
 }
 
-// serve opens the file and fills it until a failure. It has closed the file when it returns, and
-// removed it if it is damaged.
-func (f *Feed) serve(ctx context.Context) error {
+// serve opens the file and fills it until a failure. When it returns, it has removed the file if it
+// is damaged, and closed it if its disk or its folder failed. After other failures, such as of the
+// store, the file stays open, so that its rows can be read. pause is the time since the last attempt.
+func (f *Feed) serve(ctx context.Context, pause time.Duration) error {
 	if f.mirror.Reader() == nil {
 		fresh, why, err := f.mirror.Open(ctx)
 		if err != nil {
@@ -176,19 +197,26 @@ func (f *Feed) serve(ctx context.Context) error {
 			f.cfg.Logger.Info("the mirror is rebuilt", zap.String("reason", why))
 		}
 	}
-	s, err := f.begin(ctx)
-	if err == nil {
-		err = s.run(ctx)
-		s.end()
-	}
-	switch kindOf(err) {
-	case failDamaged:
+	err := f.fill(ctx, pause)
+	switch {
+	case mirror.Damaged(err):
 		err = errors.Join(err, f.mirror.Discard())
-	case failStore: // the rows can be read meanwhile
-	case failFull:
-		// The file stays open, so that its rows can be read.
-	default:
+	case mirror.Full(err): // although its disk failed
+	case mirror.Broken(err):
 		err = errors.Join(err, f.mirror.Close())
 	}
 	return fmt.Errorf("mirror: %w", err)
+}
+
+// fill fills the open file until a failure.
+func (f *Feed) fill(ctx context.Context, pause time.Duration) error {
+	if err := f.room(ctx, pause); err != nil {
+		return err
+	}
+	s, err := f.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.end()
+	return s.run(ctx)
 }

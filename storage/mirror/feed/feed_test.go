@@ -61,8 +61,13 @@ func (f *fixture) run(t testing.TB, cfg feed.Config) *mirrored {
 
 func (f *fixture) start(t testing.TB, m *mirror.Mirror, cfg feed.Config) *mirrored {
 	t.Helper()
+	return f.startWith(t, m, f.broker.Records(), cfg)
+}
+
+func (f *fixture) startWith(t testing.TB, m *mirror.Mirror, jobs feed.Jobs, cfg feed.Config) *mirrored {
+	t.Helper()
 	cfg.Watch = f.broker.Watch
-	loop, err := feed.New(f.store, m, f.broker.Records(), cfg)
+	loop, err := feed.New(f.store, m, jobs, cfg)
 	if err != nil {
 		t.Fatalf("New: %v", err)
 	}

@@ -184,6 +184,7 @@ func (s *session) write(ctx context.Context, u *unit) (mirror.Applied, error) {
 		return counts, err
 	}
 	s.f.m.applied(counts)
+	s.f.logResumed()
 	for tenant, position := range u.Positions {
 		s.positions[tenant] = events.Position(position)
 	}

@@ -1,6 +1,8 @@
 package feed
 
 import (
+	"container/heap"
+	"slices"
 	"sync"
 	"time"
 )
@@ -26,20 +28,54 @@ const (
 	hotTenant = 10 * time.Second
 )
 
+// listedFor is how long the list of the tenants whose logs are read often is used.
+const listedFor = 100 * time.Millisecond
+
 // hot are the places and the tenants that changed a moment ago.
 type hot struct {
 	wake chan struct{}
 
 	mu      sync.Mutex
 	places  map[place]*visit
+	queue   queue                // of places
 	tenants map[string]time.Time // until when
-	changed time.Time            // the last change
+	list    []string             // those of tenants that are not over, as of listed
+	listed  time.Time
+	changed time.Time // the last change
 }
 
 // visit is when a place is visited next.
 type visit struct {
+	place place
 	due   time.Time
 	every time.Duration
+	at    int // in the queue
+}
+
+// queue is a heap of visits, that which is due first at its top: enqueues wait for the lock of hot, so
+// nothing may walk over all places under it.
+type queue []*visit
+
+func (q queue) Len() int           { return len(q) }
+func (q queue) Less(i, j int) bool { return q[i].due.Before(q[j].due) }
+func (q queue) Swap(i, j int) {
+	q[i], q[j] = q[j], q[i]
+	q[i].at, q[j].at = i, j
+}
+
+// Push implements heap.Interface.
+func (q *queue) Push(v any) {
+	added, _ := v.(*visit)
+	added.at = len(*q)
+	*q = append(*q, added)
+}
+
+// Pop implements heap.Interface.
+func (q *queue) Pop() any {
+	last := (*q)[len(*q)-1]
+	(*q)[len(*q)-1] = nil
+	*q = (*q)[:len(*q)-1]
+	return last
 }
 
 func newHot() *hot {
@@ -62,9 +98,12 @@ func (h *hot) note(p place, now time.Time) {
 	v := h.places[p]
 	switch {
 	case v == nil && len(h.places) < maxHot:
-		h.places[p] = &visit{due: now.Add(firstVisit), every: firstVisit}
+		v = &visit{place: p, due: now.Add(firstVisit), every: firstVisit}
+		h.places[p] = v
+		heap.Push(&h.queue, v)
 	case v != nil && v.due.After(now.Add(2*firstVisit)):
 		v.due, v.every = now.Add(firstVisit), firstVisit
+		heap.Fix(&h.queue, v.at)
 	}
 }
 
@@ -73,6 +112,9 @@ func (h *hot) note(p place, now time.Time) {
 func (h *hot) tenant(name string, now time.Time) bool {
 	known := h.tenants[name].After(now)
 	h.tenants[name] = now.Add(hotTenant)
+	if !known {
+		h.listed = time.Time{}
+	}
 	return !known
 }
 
@@ -103,9 +145,11 @@ func (h *hot) visited(p place, found bool, now time.Time) {
 	v.every *= 2
 	if v.every > maxVisit {
 		delete(h.places, p)
+		heap.Remove(&h.queue, v.at)
 		return
 	}
 	v.due = now.Add(v.every)
+	heap.Fix(&h.queue, v.at)
 }
 
 // due returns the place whose visit is due for the longest time, and when the next visit is due if none
@@ -113,26 +157,28 @@ func (h *hot) visited(p place, found bool, now time.Time) {
 func (h *hot) due(now time.Time) (p place, ok bool, next time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for at, v := range h.places {
-		if next.IsZero() || v.due.Before(next) {
-			p, next = at, v.due
-		}
+	if len(h.queue) == 0 {
+		return place{}, false, time.Time{}
 	}
-	return p, !next.IsZero() && !next.After(now), next
+	first := h.queue[0]
+	return first.place, !first.due.After(now), first.due
 }
 
-// reading returns the tenants whose logs are read often.
-func (h *hot) reading(now time.Time) (names []string) {
+// reading returns the tenants whose logs are read often. The caller may change the list.
+func (h *hot) reading(now time.Time) []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for name, until := range h.tenants {
-		if until.After(now) {
-			names = append(names, name)
-		} else {
-			delete(h.tenants, name)
+	if now.Sub(h.listed) >= listedFor {
+		h.list, h.listed = nil, now
+		for name, until := range h.tenants {
+			if until.After(now) {
+				h.list = append(h.list, name)
+			} else {
+				delete(h.tenants, name)
+			}
 		}
 	}
-	return names
+	return slices.Clone(h.list)
 }
 
 // busy reports whether something changed within the last seconds.

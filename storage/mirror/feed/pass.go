@@ -82,6 +82,11 @@ func parsePass(text string) *pass {
 func (s *session) beginPass(ctx context.Context, p *pass) {
 	if s.pass != nil {
 		s.pass.stop()
+		if s.pass.Kind == passGap { // it has not ended
+			for _, tenant := range s.pass.Tenants {
+				s.gaps[tenant] = struct{}{}
+			}
+		}
 	}
 	if p.Stage == "" {
 		p.Stage = stageSets
@@ -127,6 +132,7 @@ func (s *session) advance(ctx context.Context) error {
 	case len(s.gaps) > 0 && (s.pass == nil || s.pass.Kind == passCheck):
 		tenants := slices.Sorted(maps.Keys(s.gaps))
 		s.beginPass(ctx, &pass{Kind: passGap, Tenants: tenants, Reason: "events were no longer kept"})
+		clear(s.gaps) // a gap from now on needs another pass
 	case s.pass == nil && !began.Before(s.next):
 		s.beginPass(ctx, &pass{Kind: passCheck})
 	}
@@ -175,8 +181,9 @@ func (s *session) endPass(ctx context.Context) error {
 	}
 	if p.Kind == passGap {
 		for _, tenant := range p.Tenants {
-			notes[noteGap+tenant] = ""
-			delete(s.gaps, tenant)
+			if _, again := s.gaps[tenant]; !again {
+				notes[noteGap+tenant] = ""
+			}
 		}
 	}
 	if _, err := s.f.mirror.Apply(ctx, &mirror.Batch{Notes: notes}); err != nil {

@@ -150,7 +150,7 @@ func (w *walk) rows(read func(ctx context.Context, tenants []string, after int64
 // activationPage compares rows of activations with the store: those that have not ended, and those
 // whose record is gone.
 func (w *walk) activationPage(rows []mirror.Row) (found bool, commands int, err error) {
-	gone, commands, err := w.gone(rows)
+	gone, commands, err := w.s.f.gone(w.ctx, rows)
 	if err != nil {
 		return false, commands, err
 	}
@@ -171,26 +171,26 @@ func (w *walk) activationPage(rows []mirror.Row) (found bool, commands int, err 
 }
 
 // gone reports which of the rows have no record: with one command if all have one.
-func (w *walk) gone(rows []mirror.Row) (gone []bool, commands int, err error) {
-	client := w.s.f.store.Client()
+func (f *Feed) gone(ctx context.Context, rows []mirror.Row) (gone []bool, commands int, err error) {
+	client := f.store.Client()
 	keys := make([]string, len(rows))
 	for i := range rows {
-		keys[i] = w.s.f.store.Keys().ActivationMeta(rows[i].Tenant, rows[i].ID)
+		keys[i] = f.store.Keys().ActivationMeta(rows[i].Tenant, rows[i].ID)
 	}
 	gone = make([]bool, len(rows))
 	if _, cluster := client.(*redis.ClusterClient); !cluster {
-		n, err := client.Exists(w.ctx, keys...).Result()
+		n, err := client.Exists(ctx, keys...).Result()
 		if err != nil || n == int64(len(keys)) {
-			return gone, 1, storage.Failure(w.ctx, "read activations", err)
+			return gone, 1, storage.Failure(ctx, "read activations", err)
 		}
 	}
 	pipe := client.Pipeline()
 	replies := make([]*redis.IntCmd, len(keys))
 	for i, key := range keys {
-		replies[i] = pipe.Exists(w.ctx, key)
+		replies[i] = pipe.Exists(ctx, key)
 	}
-	if _, err := pipe.Exec(w.ctx); err != nil {
-		return nil, len(keys), storage.Failure(w.ctx, "read activations", err)
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, len(keys), storage.Failure(ctx, "read activations", err)
 	}
 	for i, reply := range replies {
 		gone[i] = reply.Val() == 0

@@ -15,7 +15,7 @@ import (
 const (
 	// listInterval is how often the tenants of the store are read.
 	listInterval = 30 * time.Second
-	// measureInterval is how often the rows are counted and the file is looked for.
+	// measureInterval is how often the file and the room for it are looked for.
 	measureInterval = 5 * time.Second
 	// maxWait bounds the pause of the loop.
 	maxWait = time.Second
@@ -31,6 +31,7 @@ type session struct {
 	measured  time.Time
 	behind    map[string]int64 // the time of the last event that was read, of tenants that have more
 
+	complete        bool // the rows were complete at the begin, and the status does not show it yet
 	visits, passing budget
 	gaps            map[string]struct{} // tenants of which events were missed
 	pass            *pass               // in progress, nil between two
@@ -67,8 +68,10 @@ func (f *Feed) begin(ctx context.Context) (*session, error) {
 		s.beginPass(ctx, resumed)
 	case notes[noteComplete] == "":
 		s.beginPass(ctx, &pass{Kind: passRebuild, Reason: "the file is new"})
+	case f.logged == failFull: // visits find only the newest of many jobs
+		s.beginPass(ctx, &pass{Kind: passGap, Reason: "there was no room"})
 	default:
-		f.mirror.SetServing()
+		s.complete = true
 	}
 	return s, nil
 }
@@ -112,6 +115,10 @@ func (s *session) run(ctx context.Context) error {
 		if err := s.measure(ctx); err != nil {
 			return err
 		}
+		if s.complete { // a turn of the loop has worked
+			s.complete = false
+			s.f.mirror.SetServing()
+		}
 		if !more {
 			s.pause(ctx)
 		}
@@ -150,7 +157,8 @@ func (s *session) measure(ctx context.Context) error {
 	if s.f.mirror.Missing() {
 		return mirror.ErrMissing
 	}
-	return s.f.mirror.Measure(ctx)
+	s.f.mirror.Measure()
+	return s.f.mirror.Room(ctx)
 }
 
 // setLag sets the lag of the status: that of the tenant with the oldest event.

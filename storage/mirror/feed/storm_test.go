@@ -114,28 +114,6 @@ func TestDeletedJobsLoseTheirRows(t *testing.T) {
 	f.equal(t, m, 18)
 }
 
-// TestFullDiskStopsTheMirrorOnly: it says so, serves what it has, and goes on when there is room.
-func TestFullDiskStopsTheMirrorOnly(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t)
-	f.enqueue(t, "mail", 2000, nil)
-	small, err := mirror.New(mirror.Config{Dir: f.dir, MaxBytes: 1 << 20})
-	if err != nil {
-		t.Fatalf("New: %v", err)
-	}
-	m := f.start(t, small, feed.Config{Retry: 10 * time.Millisecond})
-	eventually(t, "full disk", func() string {
-		s := m.Status()
-		if s.State != mirror.StateStopped || !s.Serves || !strings.Contains(s.Reason, "full") {
-			return fmt.Sprintf("got %+v", s)
-		}
-		return ""
-	})
-	f.work(t, "mail", 100, succeed) // the queue does not notice
-	m.stop()
-	f.equal(t, f.run(t, feed.Config{}), 2000)
-}
-
 // TestSecondProcess: it is stopped while another process has the folder, and then takes over.
 func TestSecondProcess(t *testing.T) {
 	t.Parallel()

@@ -25,7 +25,7 @@ var jobs = &table{
 
 // Jobs returns jobs without their attempts and stacks, from the position on, "" for the first page.
 // limit is at most api.MaxPageLimit (0: api.DefaultPageLimit). Errors: CodeInvalid, CodeSearchSyntax,
-// CodeValidationCursor, CodeMirrorUnavailable, CodeSearchDeadline.
+// CodeValidationCursor, CodeMirrorUnavailable, CodeSearchDeadline, CodeCapacityLimit.
 func (s *Searcher) Jobs(ctx context.Context, tenant string, q *search.Jobs, cursor string, limit int) (*Result[api.Job], error) {
 	selected, err := jobSelection(tenant, q)
 	if err != nil {
@@ -51,7 +51,7 @@ func readResult[T any](ctx context.Context, s *Searcher, selected *selection, or
 		return nil, err
 	}
 	out := &Result[T]{} // not to be read after an error: run may not have ended
-	err = s.run(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err = s.run(ctx, selected.tenant, func(ctx context.Context, tx *sql.Tx) error {
 		p := &planner{selection: selected, bounds: s.bounds, ctx: ctx, tx: tx}
 		items, next, err := p.page(pageRequest{order, after, storage.PageLimit(limit)})
 		if err != nil {

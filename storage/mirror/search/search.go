@@ -61,6 +61,7 @@ type Searcher struct {
 	view     View
 	deadline time.Duration
 	bounds   bounds
+	turns    *turns
 }
 
 // New returns a searcher of view. deadline bounds the time of each search (0: DefaultDeadline). A nil
@@ -69,7 +70,7 @@ func New(view View, deadline time.Duration) *Searcher {
 	if deadline <= 0 {
 		deadline = DefaultDeadline
 	}
-	return &Searcher{view, deadline, defaultBounds}
+	return &Searcher{view, deadline, defaultBounds, newTurns()}
 }
 
 // State returns how current the view is. Errors: CodeMirrorUnavailable.
@@ -101,10 +102,15 @@ type Result[T any] struct {
 }
 
 // run calls do with a transaction that sees one state of the view, and returns at the deadline in any
-// case: SQLite does not interrupt the work within the full-text index, so do may still run then, for
-// as long as its connection. Errors: CodeMirrorUnavailable, CodeSearchDeadline, those of do.
-func (s *Searcher) run(ctx context.Context, do func(context.Context, *sql.Tx) error) error {
+// case. SQLite interrupts its statements then, but not the work of one step within the full-text index,
+// so do may still run: until it has ended it has its turn, of which each tenant has a few. Errors:
+// CodeMirrorUnavailable, CodeSearchDeadline, CodeCapacityLimit, those of do.
+func (s *Searcher) run(ctx context.Context, tenant string, do func(context.Context, *sql.Tx) error) error {
 	db, err := s.reader()
+	if err != nil {
+		return err
+	}
+	ended, err := s.turns.take(ctx, tenant)
 	if err != nil {
 		return err
 	}
@@ -112,6 +118,7 @@ func (s *Searcher) run(ctx context.Context, do func(context.Context, *sql.Tx) er
 	done := make(chan error, 1)
 	go func() {
 		defer cancel()
+		defer ended()
 		done <- transaction(bounded, db, do)
 	}()
 	select {

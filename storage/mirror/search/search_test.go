@@ -273,14 +273,14 @@ func TestSearchEndsAtItsDeadline(t *testing.T) {
 	s = New(v, 100*time.Millisecond)
 	release := make(chan struct{})
 	defer close(release)
-	err = s.run(t.Context(), func(context.Context, *sql.Tx) error {
+	err = s.run(t.Context(), testTenant, func(context.Context, *sql.Tx) error {
 		<-release // as work that SQLite does not interrupt
 		return nil
 	})
 	if code := api.ErrorCode(err); code != api.CodeSearchDeadline {
 		t.Errorf("work that does not end: got %v, want CodeSearchDeadline", err)
 	}
-	err = s.run(t.Context(), func(ctx context.Context, tx *sql.Tx) error {
+	err = s.run(t.Context(), testTenant, func(ctx context.Context, tx *sql.Tx) error {
 		var n int
 		return tx.QueryRowContext(ctx, "WITH RECURSIVE n (v) AS (SELECT 1 UNION ALL SELECT v + 1 FROM n) SELECT count(*) FROM n").Scan(&n)
 	})

@@ -12,7 +12,7 @@ import (
 )
 
 // JobSeries returns the figures of the jobs that ended in a time. It sets q.Ended. Errors:
-// CodeInvalid, CodeSearchSyntax, CodeMirrorUnavailable, CodeSearchDeadline.
+// CodeInvalid, CodeSearchSyntax, CodeMirrorUnavailable, CodeSearchDeadline, CodeCapacityLimit.
 func (s *Searcher) JobSeries(ctx context.Context, tenant string, q search.Jobs, r search.SeriesRange) (*search.Series, error) {
 	q.Ended = search.Range{FromMS: r.FromMS, ToMS: r.ToMS}
 	selected, err := jobSelection(tenant, &q)
@@ -62,7 +62,7 @@ func (s *Searcher) series(ctx context.Context, selected *selection, r search.Ser
 		return nil, err
 	}
 	sum := newSummary(r)
-	err = s.run(ctx, func(ctx context.Context, tx *sql.Tx) error {
+	err = s.run(ctx, selected.tenant, func(ctx context.Context, tx *sql.Tx) error {
 		p := &planner{selection: selected, bounds: s.bounds, ctx: ctx, tx: tx}
 		from, probe, err := p.seriesRows()
 		if err != nil {

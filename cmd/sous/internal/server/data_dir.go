@@ -41,9 +41,18 @@ func userState() (string, error) {
 	return filepath.Join(state, "sous"), nil
 }
 
-// resetDataDir removes the embedded store in dir, its mirror, and the key of its secrets. It removes
-// nothing else, and fails if dir has files but no store: a mistyped folder is not emptied.
-func resetDataDir(dir string) error {
+// reset removes the embedded store and its mirror.
+func (s *settings) reset() error {
+	mirrorDir, err := s.mirrorDir()
+	if err != nil {
+		return err
+	}
+	return resetDataDir(s.DataDir, mirrorDir)
+}
+
+// resetDataDir removes the embedded store in dir, its mirror in mirrorDir, and the key of its secrets.
+// It removes nothing else, and fails if dir has files but no store: a mistyped folder is not emptied.
+func resetDataDir(dir, mirrorDir string) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0 {
 		return nil
@@ -57,7 +66,7 @@ func resetDataDir(dir string) error {
 	if err := embedded.Remove(dir); err != nil {
 		return fmt.Errorf("reset: %w", err)
 	}
-	if err := resetMirror(dir); err != nil {
+	if err := resetMirror(mirrorDir); err != nil {
 		return fmt.Errorf("reset: %w", err)
 	}
 	err = os.Remove(filepath.Join(dir, devSecretsKey))

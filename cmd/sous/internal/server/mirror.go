@@ -6,11 +6,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
 
+	"github.com/spf13/pflag"
 	"go.uber.org/zap"
 
 	"github.com/codesous/sous/queue"
@@ -19,6 +21,46 @@ import (
 	"github.com/codesous/sous/storage/mirror/feed"
 )
 
+// mirrorSettings are the settings of the mirror.
+type mirrorSettings struct {
+	Dir      string `koanf:"mirror-dir"`       // "": see mirrorDir
+	MaxBytes string `koanf:"mirror-max-bytes"` // a size; 0: no bound
+	MinFree  string `koanf:"mirror-min-free"`  // a size
+}
+
+const (
+	defaultMirrorBytes = "16GiB" // about 8,000,000 jobs
+	defaultMirrorFree  = "1GiB"
+	// leastMirrorBytes is the least bound of the file: smaller ones hold no batch of records.
+	leastMirrorBytes = 64 << 20
+)
+
+// registerMirror adds the settings of the mirror to flags.
+func registerMirror(flags *pflag.FlagSet) {
+	flags.String("mirror-dir", "", "folder of the file for searches across queues and functions, of the role mirror (default: in data-dir for dev, else in $STATE_DIRECTORY or $XDG_STATE_HOME/sous)")
+	flags.String("mirror-max-bytes", defaultMirrorBytes, "largest size of that file with its write-ahead log, such as 500MiB or 64GiB; the mirror stops when it is reached (0: no bound)")
+	flags.String("mirror-min-free", defaultMirrorFree, "free space of its disk below which the mirror stops, such as 512MiB (0: none)")
+}
+
+// mirrorConfig returns the configuration of the mirror without its folder. Errors: sizes that are none.
+func (s *settings) mirrorConfig() (mirror.Config, error) {
+	out := mirror.Config{Store: s.storeID()}
+	for name, of := range map[string]struct {
+		text  string
+		bytes *int64
+	}{"mirror-max-bytes": {s.Mirror.MaxBytes, &out.MaxBytes}, "mirror-min-free": {s.Mirror.MinFree, &out.MinFree}} {
+		n, err := parseAmount(cmp.Or(of.text, "0"))
+		if err != nil || n < 0 {
+			return out, fmt.Errorf("%s %q: want a number of bytes, or a size such as 2GiB", name, of.text)
+		}
+		*of.bytes = n
+	}
+	if out.MaxBytes > 0 && out.MaxBytes < leastMirrorBytes {
+		return out, fmt.Errorf("mirror-max-bytes %q: want at least 64MiB, or 0 for no bound", s.Mirror.MaxBytes)
+	}
+	return out, nil
+}
+
 // mirrorFolder is the folder of mirrors within the state folders of a user and of a service.
 const mirrorFolder = "mirror"
 
@@ -26,8 +68,8 @@ const mirrorFolder = "mirror"
 // and serve within $STATE_DIRECTORY, which systemd sets, or the state folder of the user. There the
 // folder has a name for each store and address, so that servers on one machine have their own.
 func (s *settings) mirrorDir() (string, error) {
-	if s.MirrorDir != "" {
-		return filepath.Abs(s.MirrorDir)
+	if s.Mirror.Dir != "" {
+		return filepath.Abs(s.Mirror.Dir)
 	}
 	if s.DataDir != "" {
 		return filepath.Join(s.DataDir, mirrorFolder), nil
@@ -73,7 +115,12 @@ func (p *platform) keepMirror(life context.Context, s settings, store *storage.S
 		logger.Warn("this replica has no mirror: name a folder by mirror-dir", zap.Error(err))
 		return nil
 	}
-	p.mirror, err = mirror.New(mirror.Config{Dir: dir, Store: s.storeID()})
+	cfg, err := s.mirrorConfig()
+	if err != nil {
+		return err
+	}
+	cfg.Dir = dir
+	p.mirror, err = mirror.New(cfg)
 	if err != nil {
 		return err
 	}
@@ -89,9 +136,9 @@ func (p *platform) keepMirror(life context.Context, s settings, store *storage.S
 	return nil
 }
 
-// resetMirror removes the mirror in the folder of the embedded store.
+// resetMirror removes the mirror in a folder, if there is one.
 func resetMirror(dir string) error {
-	err := mirror.Remove(filepath.Join(dir, mirrorFolder))
+	err := mirror.Remove(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

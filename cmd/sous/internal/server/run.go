@@ -63,7 +63,7 @@ func Dev(ctx context.Context, flags *pflag.FlagSet, log io.Writer, o DevOptions)
 		}
 	}
 	if o.Reset {
-		if err := resetDataDir(s.DataDir); err != nil {
+		if err := s.reset(); err != nil {
 			return err
 		}
 	}

@@ -32,8 +32,8 @@ type settings struct {
 	EgressAllow  []string      `koanf:"egress-allow"`     // CIDR; nil: public addresses only
 	CadenceAddr  string        `koanf:"cadence-addr"`     // "": no Cadence
 	SecretsKey   string        `koanf:"secrets-key-file"` // "": secrets can be neither written nor read
-	MirrorDir    string        `koanf:"mirror-dir"`       // "": see mirrorDir
 
+	Mirror    mirrorSettings    `koanf:",squash"`
 	Network   networkSettings   `koanf:",squash"`
 	Trace     traceSettings     `koanf:",squash"`
 	Documents documentSettings  `koanf:",squash"`
@@ -121,7 +121,7 @@ func registerShared(flags *pflag.FlagSet, logFormat, auth string) {
 	flags.String("log-format", logFormat, "json, or console for people")
 	flags.StringSlice("egress-allow", nil, "private address ranges (CIDR, comma-separated) that functions' fetch may reach, and loopback for this machine; by default none")
 	flags.String("cadence-addr", "", "HOST:PORT of a Cadence server's frontend (its gRPC port, 7833 by default), for worker bindings and cs.cadence; by default none")
-	flags.String("mirror-dir", "", "folder of the file for searches across queues and functions, of the role mirror (default: in data-dir for dev, else in $STATE_DIRECTORY or $XDG_STATE_HOME/sous)")
+	registerMirror(flags)
 	registerSecrets(flags)
 	registerDocuments(flags)
 	registerRetention(flags)
@@ -174,6 +174,9 @@ func (s *settings) validate() error {
 		return err
 	}
 	if _, err := s.tenantLimits(); err != nil {
+		return err
+	}
+	if _, err := s.mirrorConfig(); err != nil {
 		return err
 	}
 	if err := s.validateSandboxes(); err != nil {

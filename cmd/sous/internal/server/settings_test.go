@@ -36,6 +36,7 @@ func TestSettingsFromEverySource(t *testing.T) {
 	t.Setenv("SOUS_TRACE_ENDPOINT", "http://collector:4318")
 	t.Setenv("SOUS_TRACE_SAMPLE", "0.25")
 	t.Setenv("SOUS_CLIENT_READ_RATE", "3000")
+	t.Setenv("SOUS_MIRROR_MAX_BYTES", "8GiB")
 	t.Setenv("SOUS_STORE", "redis://env")
 	t.Setenv("SOUS_SERVICE_HOST", "10.0.0.1") // Kubernetes sets it for a service named sous
 	got, err := loadSettings(serverFlags(t, "--log-level", "debug", "--sandbox-idle-timeout", "1m"))
@@ -48,6 +49,7 @@ func TestSettingsFromEverySource(t *testing.T) {
 		Trace: traceSettings{Endpoint: "http://collector:4318", Sample: 0.25}, SandboxMax: 7, SandboxSpares: 4, SandboxIdleTimeout: time.Minute, SandboxCGroups: "auto",
 		Network:   networkSettings{ReadRate: 3000, WriteRate: 1000, QueueFetches: 64, StreamFrames: 2048, StreamRate: 500, StreamErrors: 10},
 		Documents: documentSettings{NamespaceRecords: 10_000, NamespaceBytes: 64 << 20, TenantRecords: 100_000, TenantBytes: 640 << 20},
+		Mirror:    mirrorSettings{MaxBytes: "8GiB", MinFree: "1GiB"},
 		Retention: retentionSettings{Activations: []string{"36h", "t_acme01=90d"}, Jobs: []string{"7d"}, Audit: []string{"90d"}}, TenantLimits: []string{},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -101,6 +103,9 @@ func TestSettingsRefused(t *testing.T) {
 		"trusted-proxies":         {"--trusted-proxies", "10.0.0.1"},
 		"memory-limit":            {"--memory-limit", "64"},
 		"body-budget":             {"--body-budget", "1"},
+		"mirror-max-bytes \"10x":  {"--mirror-max-bytes", "10x"},
+		"at least 64MiB":          {"--mirror-max-bytes", "1MiB"},
+		"mirror-min-free \"-1":    {"--mirror-min-free", "-1"},
 		"log-level":               {"--log-level", "loud"},
 		`log-format "xml"`:        {"--log-format", "xml"},
 		"no such file":            {"--config", "absent.yaml"},
