@@ -158,6 +158,8 @@ type Config struct {
 	// ReservedDomains are domains of the operator. Neither they nor names below them, nor those of
 	// FunctionDomain, can be custom domains.
 	ReservedDomains []string
+	// Bulk has the bulk operations (default: those of the store, which this process does not run).
+	Bulk *bulk.Operations
 	// MirrorControl is the mirror whose state is shown and which can be rebuilt (default: none).
 	MirrorControl *mirror.Mirror
 	// Unconfined serves functions without the protection from each other that browsers need.
@@ -270,15 +272,17 @@ func (s *Server) endpoints(ctx context.Context, engine Engine, broker *queue.Bro
 		return nil, err
 	}
 	searcher := mirrorsearch.New(cfg.Mirror, 0)
-	operations, err := bulk.New(s.store, broker, searcher, cfg.Logger)
-	if err != nil {
-		return nil, err
+	if cfg.Bulk == nil {
+		cfg.Bulk, err = bulk.New(s.store, broker, searcher, cfg.Logger)
+		if err != nil {
+			return nil, err
+		}
 	}
 	for _, resource := range []interface{ Endpoints() []rest.Endpoint }{
 		functions.New(s.store, engine, engine, searcher, cfg.Clock, cfg.FollowInterval, waits),
 		jobsAPI,
 		searchapi.New(searcher),
-		bulkapi.New(operations),
+		bulkapi.New(cfg.Bulk),
 		documentsapi.New(documentService, waits),
 		tenancy.New(s.store, cfg.Quotas, cfg.Secrets, s.auth, cfg.Clock),
 		triggers.New(s.store, schedules, engine, cfg.Clock),
