@@ -94,6 +94,9 @@ const (
 	CodeSearchSyntax      Code = "CS_VALIDATION_SEARCH"
 	CodeSearchDeadline    Code = "CS_SEARCH_DEADLINE"
 	CodeMirrorUnavailable Code = "CS_MIRROR_UNAVAILABLE"
+	CodeBulkNotFound      Code = "CS_BULK_NOT_FOUND"
+	CodeBulkLimit         Code = "CS_BULK_LIMIT_CONFLICT"
+	CodeBulkEnded         Code = "CS_BULK_ENDED_CONFLICT"
 
 	CodeSecretNotFound   Code = "CS_SECRET_NOT_FOUND"
 	CodeSecretLimit      Code = "CS_SECRET_LIMIT_CONFLICT"

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/search"
 	"github.com/codesous/sous/controlplane"
 	"github.com/codesous/sous/storage/storagetest"
 )
@@ -23,6 +24,7 @@ const (
 	reachQuery    = "query"     // the query's must
 	reachRecord   = "record"    // records of other namespaces do not exist
 	reachJob      = "job"       // jobs of other namespaces do not exist
+	reachBulk     = "bulk"      // bulk operations of other namespaces do not exist
 	reachTask     = "task"      // tasks of other namespaces do not exist
 	reachInstall  = "install"   // the install must be a function's of its own
 	reachNothing  = "nothing"   // the route is for the whole tenant
@@ -96,6 +98,11 @@ var accessRows = []row{
 	{route: "POST T/jobs:heartbeat", roles: "adow", reach: reachAll, path: "T/jobs:heartbeat", body: `{"worker_id":"w1","jobs":[{"id":"` + activationID + `","lease_epoch":1}]}`, action: "cs:job:settle"},
 	{route: "GET T/jobs", roles: "adoivw", reach: reachQuery, path: "T/jobs?namespace=payments&state=dead", body: "", action: "cs:job:read"},
 	{route: "GET T/jobs:series", roles: "adoivw", reach: reachQuery, path: "T/jobs:series?namespace=payments&from_ms=1&to_ms=2", body: "", action: "cs:job:read"},
+	{route: "POST T/bulk", roles: "ado", reach: reachQuery, path: "T/bulk", body: `{"operation":"retry","selection":{"namespace":"payments"}}`, action: "cs:job:steer"},
+	{route: "POST T/bulk:preview", roles: "adoivw", reach: reachQuery, path: "T/bulk:preview", body: `{"operation":"retry","selection":{"namespace":"payments"}}`, action: "cs:job:read"},
+	{route: "GET T/bulk", roles: "adoivw", reach: reachAll, path: "T/bulk", body: "", action: "cs:job:read"},
+	{route: "GET T/bulk/{bulk_id}", roles: "adoivw", reach: reachBulk, path: "T/bulk/B", body: "", action: "cs:job:read"},
+	{route: "POST T/bulk/{bulk_id}:cancel", roles: "ado", reach: reachBulk, path: "T/bulk/B:cancel", body: "", action: "cs:job:steer"},
 	{route: "GET T/activations:series", roles: "adoiv", reach: reachQuery, path: "T/activations:series?namespace=payments&from_ms=1&to_ms=2", body: "", action: "cs:activation:read"},
 	{route: "GET T/jobs/{job_id}", roles: "adoivw", reach: reachJob, path: "T/jobs/J", body: "", action: "cs:job:read"},
 	{route: "DELETE T/jobs/{job_id}", roles: "ado", reach: reachJob, path: "T/jobs/J", body: "", action: "cs:job:delete"},
@@ -271,10 +278,12 @@ func TestWhoMayDoWhat(t *testing.T) {
 	k.engine.cancel = func(string, string) (*api.Activation, error) { return &run.Activation, nil }
 	active, cancelled := k.jobs(t)
 	k.addTask(t)
+	operator, _ := k.key(t, api.RoleOperator)
+	operation := ok[search.Bulk](t, k.as(t, operator, "POST", "/v1/tenants/"+k.tenant+"/bulk", `{"operation":"retry","selection":{"namespace":"payments"}}`), 202).ID
 	foreign := storagetest.Tenant(t)
 	paths := strings.NewReplacer(append(installPaths(k.tenant),
 		"T", "/v1/tenants/"+k.tenant, "N", "/v1/tenants/"+k.tenant+"/namespaces/payments",
-		"F", k.fn(""), "A", "/v1/tenants/"+k.tenant+"/activations/"+run.ActivationID, "J", active, "C", cancelled,
+		"F", k.fn(""), "A", "/v1/tenants/"+k.tenant+"/activations/"+run.ActivationID, "J", active, "C", cancelled, "B", operation,
 	)...)
 	at := func(in time.Duration) int64 { return now.now().Add(in).UnixMilli() }
 
@@ -330,6 +339,8 @@ func TestWhoMayDoWhat(t *testing.T) {
 					id = cancelled
 				}
 				return verdict{status: 404, code: api.CodeJobNotFound, text: "job " + id + " does not exist"}
+			case r.reach == reachBulk:
+				return verdict{status: 404, code: api.CodeBulkNotFound, text: "bulk operation " + operation + " does not exist"}
 			case r.reach == reachTask:
 				return verdict{status: 404, code: api.CodeTaskNotFound, text: "task email-send/k1 does not exist"}
 			case r.reach == reachRecord:
@@ -410,7 +421,7 @@ func holds(t *testing.T, route string, a answer, want verdict) {
 		switch {
 		case a.status == 401, a.status == 403, a.status == 405, a.status >= 500,
 			p.Code == api.CodeRouteNotFound, p.Code == api.CodeTenantNotFound, p.Code == api.CodeActivationNotFound, p.Code == api.CodeJobNotFound,
-			p.Code == api.CodeTaskNotFound:
+			p.Code == api.CodeTaskNotFound, p.Code == api.CodeBulkNotFound:
 			t.Errorf("%s: got %d %s, want it admitted", route, a.status, a.body)
 		}
 		return
@@ -437,9 +448,10 @@ func TestWithoutKeysEverybodyMayDoEverything(t *testing.T) {
 	run := h.run(t, time.Now().UnixMilli())
 	h.engine.cancel = func(string, string) (*api.Activation, error) { return &run.Activation, nil }
 	active, cancelled := h.jobs(t)
+	operation := ok[search.Bulk](t, h.call(t, "POST", h.at("T/bulk"), `{"operation":"retry","selection":{"namespace":"payments"}}`), 202).ID
 	paths := strings.NewReplacer(append(installPaths(h.tenant),
 		"T", "/v1/tenants/"+h.tenant, "N", "/v1/tenants/"+h.tenant+"/namespaces/payments",
-		"F", h.fn(""), "A", "/v1/tenants/"+h.tenant+"/activations/"+run.ActivationID, "J", active, "C", cancelled,
+		"F", h.fn(""), "A", "/v1/tenants/"+h.tenant+"/activations/"+run.ActivationID, "J", active, "C", cancelled, "B", operation,
 	)...)
 	for _, row := range accessRows {
 		method, _, _ := strings.Cut(row.route, " ")

@@ -203,6 +203,7 @@ func TestDocumentHasEveryRoute(t *testing.T) {
 		"POST " + queue + "/jobs", "GET " + queue + "/jobs",
 		"POST " + jobs + ":fetch", "POST " + jobs + ":ack", "POST " + jobs + ":fail", "POST " + jobs + ":heartbeat",
 		"GET " + tenant + "/events", "GET " + tenant + "/events:follow",
+		"POST " + tenant + "/bulk", "GET " + tenant + "/bulk", "POST " + tenant + "/bulk:preview", "GET " + tenant + "/bulk/{bulk_id}", "POST " + tenant + "/bulk/{bulk_id}:cancel",
 		"GET " + job, "DELETE " + job, "POST " + job + ":retry", "POST " + job + ":cancel", "POST " + job + ":hold",
 		"POST " + job + ":approve", "POST " + job + ":reject", "POST " + job + ":move",
 		"GET " + queues, "GET " + queue, "PATCH " + queue, "DELETE " + queue,

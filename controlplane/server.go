@@ -12,6 +12,7 @@
 //	webhooks   webhooks and their deliveries
 //	mirror     the state of the mirror
 //	search     searches of jobs across queues, from the mirror
+//	bulk       operations on the jobs of a search
 //	web        the HTTP endpoints of functions, past the router
 //	docsite    the documentation
 //
@@ -42,6 +43,7 @@ import (
 	"github.com/codesous/sous/api/domain"
 	"github.com/codesous/sous/controlplane/access"
 	"github.com/codesous/sous/controlplane/admission"
+	bulkapi "github.com/codesous/sous/controlplane/bulk"
 	"github.com/codesous/sous/controlplane/docsite"
 	documentsapi "github.com/codesous/sous/controlplane/documents"
 	domainsapi "github.com/codesous/sous/controlplane/domains"
@@ -57,6 +59,7 @@ import (
 	"github.com/codesous/sous/docs"
 	"github.com/codesous/sous/metrics"
 	"github.com/codesous/sous/queue"
+	"github.com/codesous/sous/queue/bulk"
 	"github.com/codesous/sous/queue/tasks"
 	"github.com/codesous/sous/scheduler"
 	"github.com/codesous/sous/storage"
@@ -155,6 +158,8 @@ type Config struct {
 	// ReservedDomains are domains of the operator. Neither they nor names below them, nor those of
 	// FunctionDomain, can be custom domains.
 	ReservedDomains []string
+	// Bulk has the bulk operations (default: those of the store, which this process does not run).
+	Bulk *bulk.Operations
 	// MirrorControl is the mirror whose state is shown and which can be rebuilt (default: none).
 	MirrorControl *mirror.Mirror
 	// Unconfined serves functions without the protection from each other that browsers need.
@@ -267,10 +272,17 @@ func (s *Server) endpoints(ctx context.Context, engine Engine, broker *queue.Bro
 		return nil, err
 	}
 	searcher := mirrorsearch.New(cfg.Mirror, 0)
+	if cfg.Bulk == nil {
+		cfg.Bulk, err = bulk.New(s.store, broker, searcher, cfg.Logger)
+		if err != nil {
+			return nil, err
+		}
+	}
 	for _, resource := range []interface{ Endpoints() []rest.Endpoint }{
 		functions.New(s.store, engine, engine, searcher, cfg.Clock, cfg.FollowInterval, waits),
 		jobsAPI,
 		searchapi.New(searcher),
+		bulkapi.New(cfg.Bulk),
 		documentsapi.New(documentService, waits),
 		tenancy.New(s.store, cfg.Quotas, cfg.Secrets, s.auth, cfg.Clock),
 		triggers.New(s.store, schedules, engine, cfg.Clock),

@@ -24,8 +24,14 @@ import (
 // informed by the outcome of its next heartbeat. A repeat succeeds. Errors: CodeInvalid,
 // CodeJobNotFound, CodeJobState, CodeStoreConflict, CodeStoreUnavailable.
 func (b *Broker) Cancel(ctx context.Context, tenant, id string) (*api.Job, error) {
+	return b.cancel(ctx, tenant, id, nil)
+}
+
+func (b *Broker) cancel(ctx context.Context, tenant, id string, seen *api.Job) (*api.Job, error) {
 	return b.transition(ctx, tenant, id, func(r *jobstore.Record) (*jobstore.Move, error) {
 		switch {
+		case changed(r, tenant, seen):
+			return nil, changedSince(r)
 		case r.Run.State == api.JobCancelled:
 			return nil, nil //nolint:nilnil // documented by change: there is nothing to write
 		case r.Run.State.Terminal():
@@ -41,10 +47,17 @@ func (b *Broker) Cancel(ctx context.Context, tenant, id string) (*api.Job, error
 // new activation if it runs a function. What followed its first end stays: its chain, its batch
 // and its dependents have gone on. Errors: as of Cancel.
 func (b *Broker) Retry(ctx context.Context, tenant, id string) (*api.Job, error) {
+	return b.retry(ctx, tenant, id, nil)
+}
+
+func (b *Broker) retry(ctx context.Context, tenant, id string, seen *api.Job) (*api.Job, error) {
 	if err := api.ValidateJobID(id); err != nil {
 		return nil, err
 	}
 	r, err := b.change(ctx, tenant, id, func(r *jobstore.Record) (*jobstore.Move, error) {
+		if changed(r, tenant, seen) {
+			return nil, changedSince(r)
+		}
 		if r.Run.State != api.JobDead && r.Run.State != api.JobCancelled {
 			return nil, stateConflict(r, "retried")
 		}
@@ -154,6 +167,10 @@ func (b *Broker) show(ctx context.Context, tenant string, r *jobstore.Record) (*
 // returns it. It keeps its priority and age. A job with a unique key cannot be moved, because
 // the key belongs to the queue. Errors: as of Cancel, and CodeQueueReserved for fn queues.
 func (b *Broker) Move(ctx context.Context, tenant, id, queue string) (*api.Job, error) {
+	return b.moveTo(ctx, tenant, id, queue, nil)
+}
+
+func (b *Broker) moveTo(ctx context.Context, tenant, id, queue string, seen *api.Job) (*api.Job, error) {
 	if err := cmp.Or(api.ValidateJobID(id), api.ValidateQueue(queue)); err != nil {
 		return nil, err
 	}
@@ -163,6 +180,8 @@ func (b *Broker) Move(ctx context.Context, tenant, id, queue string) (*api.Job, 
 			return nil, err
 		}
 		switch {
+		case changed(r, tenant, seen):
+			return nil, changedSince(r)
 		case jobstore.IsFunctionQueue(queue) || jobstore.IsFunctionQueue(r.Spec.Queue):
 			return nil, api.Errorf(api.CodeQueueReserved, "queues fn.… are reserved for the platform: jobs cannot be moved to or from them")
 		case r.Spec.UniqueKey != "":
@@ -191,6 +210,10 @@ func (b *Broker) Move(ctx context.Context, tenant, id, queue string) (*api.Job, 
 // holds the chain and the batch. Errors: as of Cancel, where CodeJobState means that the job
 // is active.
 func (b *Broker) Delete(ctx context.Context, tenant, id string) error {
+	return b.delete(ctx, tenant, id, nil)
+}
+
+func (b *Broker) delete(ctx context.Context, tenant, id string, seen *api.Job) error {
 	if err := api.ValidateJobID(id); err != nil {
 		return err
 	}
@@ -199,13 +222,17 @@ func (b *Broker) Delete(ctx context.Context, tenant, id string) error {
 		if err != nil {
 			return err
 		}
+		if changed(r, tenant, seen) {
+			return changedSince(r)
+		}
 		if r.Run.State == api.JobActive {
 			return stateConflict(r, "deleted; cancel it first")
 		}
 		if !r.Run.State.Terminal() {
-			if _, err := b.Cancel(ctx, tenant, id); err != nil {
+			if _, err := b.cancel(ctx, tenant, id, seen); err != nil {
 				return err
 			}
+			seen = nil // it is as this call made it
 			continue
 		}
 		if err := b.follower.Marked(ctx, r.Queue(tenant), r.ID); err != nil {

@@ -579,3 +579,9 @@ func KeyReady(shard int) string { return "cs:ready:" + strconv.Itoa(shard) }
 // ChannelWake is the pub/sub channel of package queue. It carries t/ns/q of queues that got
 // work, and notices that something is due soon.
 const ChannelWake = "cs:wake"
+
+// KeyBulkDue is the sorted set of the bulk operations of all tenants that run; see package queue/bulk.
+const KeyBulkDue = "cs:bulk:due"
+
+// Bulk holds a part of what package queue/bulk keeps of a tenant.
+func (k Keys) Bulk(t, part string) string { return "cs:bulk:" + k.tenant(t) + ":" + part }

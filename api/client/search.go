@@ -3,6 +3,8 @@ package client
 import (
 	"context"
 	"net/http"
+	"net/url"
+	"strconv"
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/search"
@@ -18,5 +20,29 @@ func (t *Tenant) SearchJobs(ctx context.Context, q search.Jobs, o PageOptions) (
 	}
 	var out search.Results[api.Job]
 	_, err := t.c.call(ctx, &request{method: http.MethodGet, path: t.path("jobs"), query: query}, nil, &out)
+	return out, err
+}
+
+// JobSeries returns figures of the jobs that ended in a time. Filters of the time of the end, and the
+// order, do not apply. Errors: as of SearchJobs.
+func (t *Tenant) JobSeries(ctx context.Context, q search.Jobs, r search.SeriesRange) (search.Series, error) {
+	q.Order, q.Ended = search.Order{}, search.Range{}
+	return t.series(ctx, "jobs", q.Values(), r)
+}
+
+// ActivationSeries returns figures of the activations that ended in a time. Of q only the filters
+// apply that search.ActivationParameters describes. Errors: as of SearchJobs.
+func (t *Tenant) ActivationSeries(ctx context.Context, q search.Activations, r search.SeriesRange) (search.Series, error) {
+	return t.series(ctx, "activations", q.Values(), r)
+}
+
+func (t *Tenant) series(ctx context.Context, of string, query url.Values, r search.SeriesRange) (search.Series, error) {
+	for name, value := range map[string]int64{"from_ms": r.FromMS, "to_ms": r.ToMS, "bucket_ms": r.BucketMS} {
+		if value != 0 {
+			query.Set(name, strconv.FormatInt(value, 10))
+		}
+	}
+	var out search.Series
+	_, err := t.c.call(ctx, &request{method: http.MethodGet, path: t.path(of) + ":series", query: query}, nil, &out)
 	return out, err
 }

@@ -119,6 +119,9 @@ var statuses = map[api.Code]int{
 	api.CodeSearchSyntax:      http.StatusBadRequest,
 	api.CodeSearchDeadline:    http.StatusServiceUnavailable,
 	api.CodeMirrorUnavailable: http.StatusServiceUnavailable,
+	api.CodeBulkNotFound:      http.StatusNotFound,
+	api.CodeBulkLimit:         http.StatusConflict,
+	api.CodeBulkEnded:         http.StatusConflict,
 
 	api.CodeDeliveryNotFound: http.StatusNotFound,
 

@@ -107,6 +107,9 @@ func ParseActivations(values url.Values) (Activations, error) {
 	return q, err
 }
 
+// Values returns the parameters of q that series take.
+func (q Activations) Values() url.Values { return values(activationFields, &q) }
+
 // JobSeriesParameters returns the parameters of Jobs but those of tags, the time of the end and the
 // order.
 func JobSeriesParameters() []Parameter {
@@ -278,6 +281,8 @@ func textOf(of any) string {
 	case *[]string:
 		return strings.Join(*of, ",")
 	case *[]api.JobState:
+		return strings.Join(names(*of), ",")
+	case *[]api.Status:
 		return strings.Join(names(*of), ",")
 	case *[]api.Priority:
 		return strings.Join(names(*of), ",")

@@ -13,12 +13,7 @@ import (
 // Every field of a query has a parameter, and comes back from it.
 func TestQueriesAreParameters(t *testing.T) {
 	t.Parallel()
-	r := Range{1, 2}
-	q := Jobs{
-		Namespace: "n", States: []api.JobState{"dead", "held"}, Queues: []string{"a", "b"}, Tags: []Tag{{"k", "v,w"}, {"l", ""}}, Created: r, Started: r, Ended: r, Due: r,
-		Error: "e", Worker: "w", Host: "h", Batch: "b", Chain: "c", Parent: "p", Function: "f", UniqueKey: "u", DeadReason: "fatal", Priorities: []api.Priority{"low"}, Attempts: 2,
-		Words: "x y", Order: Order{Sort: SortEnded, Ascending: true, Count: true},
-	}
+	q := fullQuery()
 	v := reflect.ValueOf(q)
 	for i := range v.NumField() {
 		if v.Field(i).IsZero() {

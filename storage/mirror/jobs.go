@@ -3,9 +3,9 @@ package mirror
 import (
 	"bytes"
 	"encoding/json"
-	"strings"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/search"
 )
 
 // storedJob is the row of a job before a write.
@@ -118,24 +118,12 @@ func (w *write) changeJob(j *Job, s *storedJob, before *api.Job, force bool) err
 // jobValues returns the values of the columns of a job, but the row.
 func jobValues(j *Job) []any {
 	v := j.View
-	function := functionOf(v)
+	function := search.FunctionOf(v)
 	return []any{
 		j.Tenant, j.ID, v.Namespace, v.Queue, string(v.State), v.Priority.Rank(), v.Attempt, null(v.WorkerID), null(v.Host), null(v.BatchID), null(v.ChainID),
-		null(v.ParentID), null(v.ActivationID), null(function), null(v.UniqueKey), j.Run, null(v.DeadReason), null(lastError(v)),
+		null(v.ParentID), null(v.ActivationID), null(function), null(v.UniqueKey), j.Run, null(v.DeadReason), null(search.LastError(v)),
 		v.CreatedAtMS, nullMS(v.StartedAtMS), nullMS(v.DueAtMS), nullMS(v.EndedAtMS), sinceOf(v), j.Doc,
 	}
-}
-
-// functionOf returns the function that a job calls, "" for none.
-func functionOf(v *api.Job) string {
-	if v.Target != nil && v.Target.Function != "" {
-		return v.Target.Function
-	}
-	name, found := strings.CutPrefix(v.Queue, api.FunctionQueuePrefix)
-	if !found {
-		return ""
-	}
-	return name
 }
 
 // sinceOf returns when a job entered its state. A job that waits for a time entered it at an unknown
@@ -147,14 +135,6 @@ func sinceOf(v *api.Job) int64 {
 		}
 	}
 	return v.CreatedAtMS
-}
-
-// lastError returns the text of the last error, "" without one.
-func lastError(v *api.Job) string {
-	if len(v.Errors) == 0 {
-		return ""
-	}
-	return v.Errors[len(v.Errors)-1].Error
 }
 
 // jobParts writes what belongs to the row of a job in other tables.

@@ -161,6 +161,21 @@ func (p position) String() string {
 	return strconv.FormatInt(p.key, 10) + ":" + strconv.FormatInt(p.row, 10)
 }
 
+// Behind returns the cursor behind a row in a list in the order of creation.
+func Behind(row int64) string { return position{row, row}.String() }
+
+// Back returns the position that is rows before a cursor of a list in ascending order of creation, and
+// its row. A record may have another row in the mirror of another replica, where rows close by were
+// taken: a reader that continues there begins some rows before. Errors: CodeValidationCursor.
+func Back(cursor string, rows int64) (before string, row int64, err error) {
+	at, err := parsePosition(cursor)
+	if err != nil || at == nil {
+		return "", 0, err
+	}
+	start := max(0, at.row-rows)
+	return Behind(start), at.row, nil
+}
+
 // parsePosition parses the text of a position, nil for "". Errors: CodeValidationCursor.
 func parsePosition(text string) (*position, error) {
 	if text == "" {

@@ -16,9 +16,11 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/codesous/sous/queue"
+	"github.com/codesous/sous/queue/bulk"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/mirror"
 	"github.com/codesous/sous/storage/mirror/feed"
+	mirrorsearch "github.com/codesous/sous/storage/mirror/search"
 )
 
 // mirrorSettings are the settings of the mirror.
@@ -133,6 +135,19 @@ func (p *platform) keepMirror(life context.Context, s settings, store *storage.S
 		defer close(p.fed)
 		f.Run(life)
 	}()
+	return nil
+}
+
+// runBulk opens the bulk operations. A replica with the role mirror runs them until life ends.
+func (p *platform) runBulk(life context.Context, s settings, store *storage.Store, broker *queue.Broker) error {
+	var err error
+	p.bulk, err = bulk.New(store, broker, mirrorsearch.New(mirrorsearch.Of(p.mirror), 0), p.logger.Named("bulk"))
+	if err != nil {
+		return err
+	}
+	if s.has(roleMirror) {
+		p.loops.Go(func() { p.bulk.Run(life) })
+	}
 	return nil
 }
 

@@ -41,6 +41,7 @@ import (
 	"github.com/codesous/sous/invoker"
 	"github.com/codesous/sous/invoker/sandbox"
 	"github.com/codesous/sous/queue"
+	"github.com/codesous/sous/queue/bulk"
 	"github.com/codesous/sous/queue/tasks"
 	"github.com/codesous/sous/scheduler"
 	"github.com/codesous/sous/scheduler/sweeper"
@@ -64,7 +65,8 @@ type platform struct {
 	secrets   *secrets.Secrets
 	quotas    *quotas.Keeper
 	mirror    *mirror.Mirror // nil without the mirror role
-	fed       chan struct{}  // closed when nothing fills the mirror any more; nil without one
+	bulk      *bulk.Operations
+	fed       chan struct{} // closed when nothing fills the mirror any more; nil without one
 
 	// closers close the parts, the last opened first.
 	closers []func(context.Context) error
@@ -146,6 +148,9 @@ func (p *platform) openParts(ctx, life, working context.Context, s settings) err
 	if err := p.keepMirror(life, s, store, broker); err != nil {
 		return err
 	}
+	if err := p.runBulk(life, s, store, broker); err != nil {
+		return err
+	}
 	if err := p.openServer(ctx, s, store, engine, broker, schedules); err != nil {
 		return err
 	}
@@ -183,7 +188,7 @@ func (p *platform) openServer(ctx context.Context, s settings, store *storage.St
 		Logger: p.logger.Named("api"), Metrics: p.metrics, Tracer: p.tracer, Version: build.Version(), Auth: s.authMode(), MaxWaits: maxWaits(s), Rates: admission.RateConfig{Reads: s.Network.ReadRate, Writes: s.Network.WriteRate},
 		Streams: jobs.StreamConfig{Frames: s.Network.StreamFrames, FrameRate: s.Network.StreamRate, Errors: s.Network.StreamErrors}, BodyBudget: s.bodyBudget(), Proxies: proxies, Schedules: schedules, Secrets: p.secrets,
 		Documents: p.documents, JobRetention: keep, Quotas: p.quotas, StorageToken: runners, ShowErrors: s.ShowErrors, Unconfined: s.Unconfined, FunctionDomain: s.Network.FunctionDomain,
-		MirrorControl: p.mirror, Mirror: mirrorsearch.Of(p.mirror), DomainResolver: domains.NewResolver(s.Network.DomainResolver), ReservedDomains: s.Network.reserved(s.Listen),
+		MirrorControl: p.mirror, Bulk: p.bulk, Mirror: mirrorsearch.Of(p.mirror), DomainResolver: domains.NewResolver(s.Network.DomainResolver), ReservedDomains: s.Network.reserved(s.Listen),
 	})
 	if err != nil {
 		return err

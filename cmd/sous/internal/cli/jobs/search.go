@@ -14,15 +14,15 @@ import (
 	"github.com/codesous/sous/cmd/sous/internal/cli/command"
 )
 
-// searchFlags are the flags of job search that are not parameters of the API.
+// searchFlags are the flags of searches of jobs.
 type searchFlags struct {
-	tags []string
-	all  bool
+	given map[string]*string // by parameter of the API
+	tags  []string
+	all   bool
 }
 
 // jobSearchCommand returns sous job search. Its flags are the parameters of the search.
 func (a commands) jobSearchCommand() *cobra.Command {
-	var f searchFlags
 	cmd := &cobra.Command{
 		Use: "search [QUERY]", Short: "Search the jobs of all queues", Args: cobra.MaximumNArgs(1),
 		Long: "Search the jobs of all queues of the namespace, or with --all-namespaces of the tenant. QUERY is a full-text\n" +
@@ -32,11 +32,29 @@ func (a commands) jobSearchCommand() *cobra.Command {
   sous job search --all-namespaces --worker w7 --ended-from-ms 1760000000000`,
 	}
 	limit := command.RegisterLimit(cmd)
-	flags := cmd.Flags()
-	given := map[string]*string{}
+	f := registerSearch(cmd, func(string) bool { return false })
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		t, err := a.Target()
+		if err != nil {
+			return err
+		}
+		q, err := f.query(t, args)
+		if err != nil {
+			return err
+		}
+		q.Count, _ = cmd.Flags().GetBool("count") // it exists
+		return a.printSearch(cmd.Context(), t, q, *limit)
+	}
+	return cmd
+}
+
+// registerSearch adds the flags of searches to a command, but those of parameters for which without
+// returns true.
+func registerSearch(cmd *cobra.Command, without func(parameter string) bool) *searchFlags {
+	flags, f := cmd.Flags(), &searchFlags{given: map[string]*string{}}
 	for _, p := range search.JobParameters() {
 		switch {
-		case p.Name == "namespace" || p.Name == "q":
+		case p.Name == "namespace" || p.Name == "q" || without(p.Name):
 		case p.Boolean:
 			flags.Bool(flagOf(p.Name), false, p.Doc)
 		default:
@@ -44,40 +62,33 @@ func (a commands) jobSearchCommand() *cobra.Command {
 			if p.Enum != nil {
 				doc += ": " + strings.Join(p.Enum, ", ")
 			}
-			given[p.Name] = flags.String(flagOf(p.Name), "", doc)
+			f.given[p.Name] = flags.String(flagOf(p.Name), "", doc)
 		}
 	}
 	flags.StringArrayVar(&f.tags, "tag", nil, "only those with this tag, NAME=VALUE; may be repeated")
 	flags.BoolVarP(&f.all, "all-namespaces", "A", false, "jobs of all namespaces of the tenant")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		t, err := a.Target()
-		if err != nil {
-			return err
+	return f
+}
+
+// query returns the query of the flags, and of the argument QUERY if there is one.
+func (f *searchFlags) query(t *command.Target, args []string) (search.Jobs, error) {
+	values := url.Values{}
+	for name, value := range f.given {
+		if *value != "" {
+			values.Set(name, *value)
 		}
-		values := url.Values{}
-		for name, value := range given {
-			if *value != "" {
-				values.Set(name, *value)
-			}
-		}
-		if len(args) == 1 {
-			values.Set("q", args[0])
-		}
-		if !f.all {
-			values.Set("namespace", t.NamespaceName)
-		}
-		for _, tag := range f.tags {
-			name, value := splitTag(tag)
-			values.Add(search.TagPrefix+name, value)
-		}
-		q, err := search.ParseJobs(values)
-		if err != nil {
-			return err
-		}
-		q.Count, _ = flags.GetBool("count") // it exists
-		return a.printSearch(cmd.Context(), t, q, *limit)
 	}
-	return cmd
+	if len(args) == 1 {
+		values.Set("q", args[0])
+	}
+	if !f.all {
+		values.Set("namespace", t.NamespaceName)
+	}
+	for _, tag := range f.tags {
+		name, value := splitTag(tag)
+		values.Add(search.TagPrefix+name, value)
+	}
+	return search.ParseJobs(values)
 }
 
 // flagOf returns the flag of a parameter.
