@@ -80,7 +80,7 @@ func TestStatementsEndAtTheDeadline(t *testing.T) {
 		}
 		late := (<-ended).Sub(began) - deadline
 		t.Logf("%s: it ended %v after the deadline", name, late)
-		if late > time.Second { // 100 ms on a machine that does nothing else
+		if late > 500*time.Millisecond { // 100 ms on a machine that does nothing else
 			t.Errorf("%s: got an end %v after the deadline, want it at once", name, late)
 		}
 	}
