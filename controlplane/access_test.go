@@ -98,6 +98,7 @@ var accessRows = []row{
 	{route: "GET T/jobs:series", roles: "adoivw", reach: reachQuery, path: "T/jobs:series?namespace=payments&from_ms=1&to_ms=2", body: "", action: "cs:job:read"},
 	{route: "GET T/activations:series", roles: "adoiv", reach: reachQuery, path: "T/activations:series?namespace=payments&from_ms=1&to_ms=2", body: "", action: "cs:activation:read"},
 	{route: "GET T/jobs/{job_id}", roles: "adoivw", reach: reachJob, path: "T/jobs/J", body: "", action: "cs:job:read"},
+	{route: "GET T/jobs/{job_id}/iterations", roles: "adoivw", reach: reachJob, path: "T/jobs/J/iterations", body: "", action: "cs:job:read"},
 	{route: "DELETE T/jobs/{job_id}", roles: "ado", reach: reachJob, path: "T/jobs/J", body: "", action: "cs:job:delete"},
 	{route: "GET T/events", roles: "adoivw", reach: reachAll, path: "T/events", body: "", action: "cs:job:read"},
 	{route: "GET T/events:follow", roles: "adoivw", reach: reachAll, path: "T/events:follow?limit=0", body: "", action: "cs:job:read"},

@@ -203,7 +203,7 @@ func TestDocumentHasEveryRoute(t *testing.T) {
 		"POST " + queue + "/jobs", "GET " + queue + "/jobs",
 		"POST " + jobs + ":fetch", "POST " + jobs + ":ack", "POST " + jobs + ":fail", "POST " + jobs + ":heartbeat",
 		"GET " + tenant + "/events", "GET " + tenant + "/events:follow",
-		"GET " + job, "DELETE " + job, "POST " + job + ":retry", "POST " + job + ":cancel", "POST " + job + ":hold",
+		"GET " + job, "GET " + job + "/iterations", "DELETE " + job, "POST " + job + ":retry", "POST " + job + ":cancel", "POST " + job + ":hold",
 		"POST " + job + ":approve", "POST " + job + ":reject", "POST " + job + ":move",
 		"GET " + queues, "GET " + queue, "PATCH " + queue, "DELETE " + queue,
 		"POST " + queue + ":clear", "POST " + queue + ":drain", "POST " + queue + ":resume", "POST " + queue + ":redrive",

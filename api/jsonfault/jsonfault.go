@@ -1,4 +1,4 @@
-// Package jsonfault finds what is wrong with a text that is not JSON.
+// Package jsonfault explains why a text is not JSON.
 package jsonfault
 
 import (
