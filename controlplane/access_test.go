@@ -57,6 +57,10 @@ var accessRows = []row{
 	{route: "GET T", roles: "adoiv", reach: reachAll, path: "T", body: "", action: "cs:tenant:read"},
 	{route: "GET T/limits", roles: "adov", reach: reachNothing, path: "T/limits", body: "", action: "cs:limits:read"},
 	{route: "PUT T/limits", roles: "a", reach: reachNoTenant, path: "T/limits", body: "{}", action: "cs:limits:write"},
+	{route: "GET T/usage/ai", roles: "adov", reach: reachAll, path: "T/usage/ai", body: "", action: "cs:usage:read"},
+	{route: "GET T/prices", roles: "adov", reach: reachNothing, path: "T/prices", body: "", action: "cs:usage:read"},
+	{route: "PUT T/prices", roles: "a", reach: reachNothing, path: "T/prices", body: "{}", action: "cs:price:write"},
+	{route: "DELETE T/prices", roles: "a", reach: reachNothing, path: "T/prices?model=m", body: "", action: "cs:price:write"},
 	{route: "GET T/usage", roles: "adov", reach: reachNothing, path: "T/usage", body: "", action: "cs:usage:read"},
 	{route: "GET T/namespaces", roles: "adoiv", reach: reachAll, path: "T/namespaces", body: "", action: "cs:tenant:read"},
 

@@ -13,12 +13,13 @@ import (
 	"github.com/codesous/sous/api/agent"
 	"github.com/codesous/sous/queue/internal/account"
 	"github.com/codesous/sous/queue/internal/jobstore"
+	"github.com/codesous/sous/storage/spending"
 )
 
 // The operations of this file settle jobs, or extend their leases, with usage, and end the iterations
 // of jobs with agent. They read a job with its ledger by one command, and change both by one script.
 
-// errNeedsLedger is the error of a decision about a job with agent that was read without its ledger.
+// errNeedsLedger is the error of a decision about a job with agent that was read without a ledger.
 var errNeedsLedger = errors.New("queue: the decision needs the ledger of the job")
 
 // account is settleBy for a call that changes the job's ledger. Usage is counted even if the lease is
@@ -138,8 +139,7 @@ func (b *Broker) boundLeases(ctx context.Context, q jobstore.Queue, jobs []api.F
 
 // timeOut ends or holds a job whose lease ran out at the timeout of its iteration.
 func (b *Broker) timeOut(ctx context.Context, q jobstore.Queue, found *jobstore.Record, counts *Counts) error {
-	c := &account.Call{ID: found.ID, Epoch: found.Run.Epoch}
-	done := false
+	c, done := &account.Call{ID: found.ID, Epoch: found.Run.Epoch}, false
 	_, err := b.account(ctx, q.Tenant, c, func(r *jobstore.Record) (*jobstore.Move, error) {
 		now := b.store.NowMS()
 		done = r.Run.Epoch == found.Run.Epoch && r.Run.At <= now && account.TimedOut(r, now)
@@ -153,6 +153,9 @@ func (b *Broker) timeOut(ctx context.Context, q jobstore.Queue, found *jobstore.
 	}
 	return err
 }
+
+// Prices returns the prices that b applies.
+func (b *Broker) Prices() *spending.Prices { return b.prices }
 
 // Iterations returns up to limit iterations of a job with agent, of those behind position, oldest
 // first, and the position of the next page, "" at the end. The last agent.KeptIterations that ended

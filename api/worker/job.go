@@ -126,7 +126,7 @@ func (j *Job) Hold(reason string) {
 	j.hold = reason
 }
 
-// Trace sets what is kept with the iteration that Continue or Hold ends, as JSON of at most
+// Trace sets the trace that is kept with the iteration that Continue or Hold ends, as JSON of at most
 // agent.MaxTraceBytes. Only jobs with agent have iterations: the attempt of another job fails.
 func (j *Job) Trace(v any) error {
 	raw, err := marshal("trace", v, agent.MaxTraceBytes)
