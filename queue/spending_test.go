@@ -264,3 +264,26 @@ func TestBadUsageIsRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestRacingReportsThatDifferAgree: of reports that differ and overtake each other, the job and the day
+// count the same ones.
+func TestRacingReportsThatDifferAgree(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, storage.Config{URL: storagetest.Redis(t).URL})
+	id := f.add(t, job(`1`))[0].ID
+	one := f.fetch(t, 1)[0]
+	for round := range int64(20) {
+		var wg sync.WaitGroup
+		for racer := range int64(4) {
+			wg.Go(func() {
+				if out := f.beat(t, one, used(10*round+racer+1, 1+racer)); !out.OK {
+					t.Errorf("heartbeat: got %+v, want success", out)
+				}
+			})
+		}
+		wg.Wait()
+	}
+	if job, tenant := f.spentOf(t, id); job != tenant || job == 0 {
+		t.Errorf("spent: got %s USD by the job and %s by the tenant, want the same", job, tenant)
+	}
+}
