@@ -84,7 +84,7 @@ test-cadence:
 # store runs one script at a time, and with it scripts would take most of the time. SQLite is
 # code in one piece, made from C, and takes six times as long with it.
 # -vet=off: make lint runs all analyzers of go vet.
-RACE := -race -vet=off '-gcflags=github.com/yuin/gopher-lua/...=-race=false' '-gcflags=modernc.org/...=-race=false'
+RACE := -race -vet=off '-gcflags=github.com/yuin/gopher-lua/...=-race=false' '-gcflags=modernc.org/sqlite/lib=-race=false'
 
 test: test-packages
 	$(MAKE) test-platform

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"iter"
 	"time"
+
+	"github.com/codesous/sous/api/agent"
 )
 
 // JobState is the state of a job. The table of transitions is in
@@ -135,6 +137,7 @@ type JobOptions struct {
 	ResultSchema        json.RawMessage   `json:"result_schema,omitempty"`
 	Chain               *Chain            `json:"chain,omitempty"`
 	Target              *JobTarget        `json:"target,omitempty"`
+	Agent               *agent.Options    `json:"agent,omitempty"`
 }
 
 // NewJob is one job of an enqueue. An absent Payload is null.
@@ -206,6 +209,8 @@ type Job struct {
 	Errors       []JobError      `json:"errors,omitempty"`
 	Attempts     []JobAttempt    `json:"attempts,omitempty"`
 	StateSinceMS int64           `json:"state_since_ms,omitempty"`
+	Iteration    int64           `json:"iteration,omitempty"` // the current or last one, of a job with Agent
+	Usage        *agent.Sums     `json:"usage,omitempty"`     // of all iterations
 }
 
 // JobTick is the tick of a schedule that made a job. TickSeq is 0 for a manual run.
@@ -361,7 +366,7 @@ type FetchRequest struct {
 
 // JobAck settles an attempt that succeeded. Continue makes the job pending again, a
 // Hold that is not empty holds it for approval with that reason; without either it is
-// completed.
+// completed. Trace is kept with the iteration that the ack ends, see agent.Iteration.
 type JobAck struct {
 	ID         string          `json:"id"`
 	LeaseEpoch int64           `json:"lease_epoch"`
@@ -369,18 +374,21 @@ type JobAck struct {
 	Continue   bool            `json:"continue,omitempty"`
 	Hold       string          `json:"hold,omitempty"`
 	Checkpoint json.RawMessage `json:"checkpoint,omitempty"`
+	Trace      json.RawMessage `json:"trace,omitempty"`
+	Usage      []agent.Usage   `json:"usage,omitempty"`
 }
 
 // JobFail settles an attempt that failed. RetryAfterMS replaces the backoff, SnoozeMS
 // retries the job without counting the attempt, Fatal makes it dead.
 type JobFail struct {
-	ID           string `json:"id"`
-	LeaseEpoch   int64  `json:"lease_epoch"`
-	Error        string `json:"error"`
-	Stack        string `json:"stack,omitempty"`
-	RetryAfterMS *int64 `json:"retry_after_ms,omitempty"`
-	SnoozeMS     *int64 `json:"snooze_ms,omitempty"`
-	Fatal        bool   `json:"fatal,omitempty"`
+	ID           string        `json:"id"`
+	LeaseEpoch   int64         `json:"lease_epoch"`
+	Error        string        `json:"error"`
+	Stack        string        `json:"stack,omitempty"`
+	RetryAfterMS *int64        `json:"retry_after_ms,omitempty"`
+	SnoozeMS     *int64        `json:"snooze_ms,omitempty"`
+	Fatal        bool          `json:"fatal,omitempty"`
+	Usage        []agent.Usage `json:"usage,omitempty"`
 }
 
 // JobHeartbeat extends a lease by LeaseMS (0: DefaultLeaseMS) from now.
@@ -390,6 +398,7 @@ type JobHeartbeat struct {
 	LeaseMS    int64           `json:"lease_ms,omitempty"`
 	Progress   *JobProgress    `json:"progress,omitempty"`
 	Checkpoint json.RawMessage `json:"checkpoint,omitempty"`
+	Usage      []agent.Usage   `json:"usage,omitempty"`
 }
 
 // JobOutcome is the result for one job of an ack, a fail or a heartbeat, in the order

@@ -123,6 +123,9 @@ func (o *JobOptions) validateRelations(depth int) error {
 	if depth > 0 && (len(o.DependsOn) > 0 || o.BatchID != "" || o.Chain != nil) {
 		return jobField("chain", "steps cannot have depends_on, batch_id or chains of their own")
 	}
+	if path, rule := o.Agent.Check(); rule != "" {
+		return jobField(path, rule)
+	}
 	if o.Target != nil {
 		return o.Target.validate()
 	}

@@ -59,6 +59,10 @@ var accessRows = []row{
 	{route: "GET T", roles: "adoiv", reach: reachAll, path: "T", body: "", action: "cs:tenant:read"},
 	{route: "GET T/limits", roles: "adov", reach: reachNothing, path: "T/limits", body: "", action: "cs:limits:read"},
 	{route: "PUT T/limits", roles: "a", reach: reachNoTenant, path: "T/limits", body: "{}", action: "cs:limits:write"},
+	{route: "GET T/usage/ai", roles: "adov", reach: reachAll, path: "T/usage/ai", body: "", action: "cs:usage:read"},
+	{route: "GET T/prices", roles: "adov", reach: reachNothing, path: "T/prices", body: "", action: "cs:usage:read"},
+	{route: "PUT T/prices", roles: "a", reach: reachNothing, path: "T/prices", body: "{}", action: "cs:price:write"},
+	{route: "DELETE T/prices", roles: "a", reach: reachNothing, path: "T/prices?model=m", body: "", action: "cs:price:write"},
 	{route: "GET T/usage", roles: "adov", reach: reachNothing, path: "T/usage", body: "", action: "cs:usage:read"},
 	{route: "GET T/namespaces", roles: "adoiv", reach: reachAll, path: "T/namespaces", body: "", action: "cs:tenant:read"},
 
@@ -105,6 +109,7 @@ var accessRows = []row{
 	{route: "POST T/bulk/{bulk_id}:cancel", roles: "ado", reach: reachBulk, path: "T/bulk/B:cancel", body: "", action: "cs:job:steer"},
 	{route: "GET T/activations:series", roles: "adoiv", reach: reachQuery, path: "T/activations:series?namespace=payments&from_ms=1&to_ms=2", body: "", action: "cs:activation:read"},
 	{route: "GET T/jobs/{job_id}", roles: "adoivw", reach: reachJob, path: "T/jobs/J", body: "", action: "cs:job:read"},
+	{route: "GET T/jobs/{job_id}/iterations", roles: "adoivw", reach: reachJob, path: "T/jobs/J/iterations", body: "", action: "cs:job:read"},
 	{route: "DELETE T/jobs/{job_id}", roles: "ado", reach: reachJob, path: "T/jobs/J", body: "", action: "cs:job:delete"},
 	{route: "GET T/events", roles: "adoivw", reach: reachAll, path: "T/events", body: "", action: "cs:job:read"},
 	{route: "GET T/events:follow", roles: "adoivw", reach: reachAll, path: "T/events:follow?limit=0", body: "", action: "cs:job:read"},

@@ -52,6 +52,7 @@ import (
 	mirrorapi "github.com/codesous/sous/controlplane/mirror"
 	"github.com/codesous/sous/controlplane/rest"
 	searchapi "github.com/codesous/sous/controlplane/search"
+	spendingapi "github.com/codesous/sous/controlplane/spending"
 	"github.com/codesous/sous/controlplane/tenancy"
 	"github.com/codesous/sous/controlplane/triggers"
 	"github.com/codesous/sous/controlplane/web"
@@ -285,6 +286,7 @@ func (s *Server) endpoints(ctx context.Context, engine Engine, broker *queue.Bro
 		bulkapi.New(cfg.Bulk),
 		documentsapi.New(documentService, waits),
 		tenancy.New(s.store, cfg.Quotas, cfg.Secrets, s.auth, cfg.Clock),
+		spendingapi.New(s.store, broker.Prices()),
 		triggers.New(s.store, schedules, engine, cfg.Clock),
 		domainsapi.New(s.store, cfg.DomainResolver, cfg.reserved(), cfg.Clock),
 		webhooksapi.New(s.store, cfg.Secrets),

@@ -1,7 +1,7 @@
 -- Moves jobs from one state to another, each if its run is as the caller read it. The
 -- entry in the new set is written before the run, the one in the old set removed after
 -- it. The last hundred errors of a job are kept: a job that is continued and fails in
--- turns would otherwise fill the store.
+-- turns would otherwise fill the store. A call that moves a single job may change its ledger, too.
 -- KEYS[1] cs:queue:t:ns:q:cursor of the queue that jobs go to
 -- KEYS[2] …:after of that queue
 -- KEYS[3] …:config of that queue
@@ -20,12 +20,18 @@
 --   the record of the attempt that ends, or '' (its text up to the first comma names the attempt); the unique
 --   key to release; the new spec ('' unchanged); the spec key; '1' if what follows the job
 --   is to be done; the types of its events, each after a blank; their detail
+-- With a ledger, both go on as ledger.lua says.
 -- Reply: for each job 'ok' | 'after' (ok, and something follows) | 'gone' | its run, if
---   that is neither the one read nor the new one
+--   that is neither the one read nor the new one | 'stale', if its ledger is not the one read
+-- include append.lua
 -- include cursor.lua
+-- include integer.lua
 -- include run.lua
 -- include job_errors.lua
 -- include event_log.lua
+-- include ledger_rows.lua
+-- include ledger.lua
+-- include move.lua
 local cursor_key, after_key, config_key, events_key = unpack(KEYS, 1, 4)
 local set_count, job_count, now, queue = unpack(ARGV, 1, 4)
 local first_run = 5 + tonumber(set_count)
@@ -34,16 +40,13 @@ local n = tonumber(job_count)
 local reply = {}
 local cursors
 local runs = redis.call('MGET', unpack(KEYS, first_run, first_run + n - 1))
-for i = 1, n do
-  local first = 5 + 19 * (i - 1)
-  local id, read, new_run = unpack(ARGV, first, first + 2)
-  local events, detail = unpack(ARGV, first + 17, first + 18)
-  if runs[i] == read and read ~= new_run then
-    for event_type in string.gmatch(events, '%S+') do
-      note_event(event_type, id, detail)
-    end
-  end
+local ledger = read_ledger(ARGV[5], 5 + 19 * n, #KEYS - 3)
+if ledger and ledger.state == 'stale' and runs[1] == ARGV[6] then
+  complete_ledger(ledger)
+  return {'stale'}
 end
+local changes_ledger = ledger and ledger.state == 'new'
+note_moves(runs, n)
 write_events(events_key, event_mode(config_key), queue, now)
 for i = 1, n do
   local first = 5 + 19 * (i - 1)
@@ -76,13 +79,12 @@ for i = 1, n do
     if error_record ~= '' then
       add_error(KEYS[tonumber(errors)], error_record)
     end
-    if field ~= '' then
-      redis.call('HSET', KEYS[tonumber(meta)], field, value)
-    end
-    if checkpoint ~= '' then
-      redis.call('HSET', KEYS[tonumber(meta)], 'checkpoint', checkpoint)
-    end
-    if new_spec ~= '' then
+    set_field(KEYS[tonumber(meta)], field, value)
+    set_field(KEYS[tonumber(meta)], checkpoint ~= '' and 'checkpoint' or '', checkpoint)
+    if changes_ledger then
+      write_before_run(ledger)
+      redis.call('MSET', run_key, new_run, ledger.key, ARGV[ledger.first + 1])
+    elseif new_spec ~= '' then
       redis.call('MSET', run_key, new_run, KEYS[tonumber(spec)], new_spec)
     elseif run ~= new_run then
       redis.call('SET', run_key, new_run)
@@ -90,9 +92,8 @@ for i = 1, n do
     if leave_key and leave_key ~= enter_key then
       redis.call('ZREM', leave_key, id)
     end
-    if unique_key and redis.call('GET', unique_key) == id then
-      redis.call('DEL', unique_key)
-    end
+    release_unique(unique_key, id)
+    clean_ledger(changes_ledger and ledger)
   end
 end
 return reply

@@ -65,6 +65,7 @@ import (
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/activations"
 	"github.com/codesous/sous/storage/duework"
+	"github.com/codesous/sous/storage/spending"
 )
 
 // Config is the configuration of a Broker. Zero values mean the documented defaults.
@@ -94,6 +95,7 @@ type Broker struct {
 	rdb         redis.UniversalClient
 	activations *activations.Repository
 	schedules   *storage.Schedules
+	prices      *spending.Prices
 	log         *zap.Logger
 	random      func() float64
 	poll        time.Duration
@@ -146,7 +148,7 @@ func New(ctx context.Context, store *storage.Store, cfg Config) (*Broker, error)
 	if name, err := os.Hostname(); err == nil { // else its attempts name no host
 		b.host = jobstore.HostOf(name)
 	}
-	var err1, err2, err3, err4 error
+	var err1, err2, err3, err4, err5 error
 	b.life, b.end = context.WithCancelCause(context.WithoutCancel(ctx))
 	b.jobs, err1 = jobstore.New(store, cfg.Retention, jobstore.Notify{DueAt: b.DueAt, Wake: func(q jobstore.Queue) { b.notifier.Wake(q) }})
 	b.claimer, err2 = claim.New(b.life, store, b.jobs, claim.Hooks{
@@ -157,7 +159,8 @@ func New(ctx context.Context, store *storage.Store, cfg Config) (*Broker, error)
 	})
 	b.admission, err3 = admission.New(store)
 	b.workers, err4 = workers.New(store)
-	if err := errors.Join(err1, err2, err3, err4); err != nil {
+	b.prices, err5 = spending.NewPrices(store)
+	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
 		return nil, fmt.Errorf("queue: %w", err)
 	}
 	b.metrics = newBrokerMetrics(b)

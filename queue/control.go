@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/queue/internal/account"
 	"github.com/codesous/sous/queue/internal/jobstore"
 )
 
@@ -153,13 +154,15 @@ func (b *Broker) Get(ctx context.Context, tenant, id string) (*api.Job, error) {
 	return b.show(ctx, tenant, r)
 }
 
-// show returns r as the API shows it, with its attempts and their errors.
+// show returns r as the API shows it, with its attempts and their errors, and what it has spent.
 func (b *Broker) show(ctx context.Context, tenant string, r *jobstore.Record) (*api.Job, error) {
-	errs, err := b.rdb.LRange(ctx, b.store.JobKeys(tenant).Errors(r.ID), 0, -1).Result()
+	errs, spent, err := b.jobs.History(ctx, tenant, r.ID)
 	if err != nil {
-		return nil, jobstore.Failure(ctx, "read a job's errors", err)
+		return nil, err
 	}
 	j := r.View(tenant)
+	r.Ledger = spent
+	account.Describe(r, j)
 	return j, r.AddAttempts(j, errs)
 }
 

@@ -206,5 +206,7 @@ func (b *Broker) claimFrom(ctx context.Context, f *Fetch, q jobstore.Queue, want
 		}
 		defer b.gate.leave(q)
 	}
-	return b.claimer.Take(ctx, q, claim.Request{WorkerID: f.WorkerID, Host: jobstore.HostOf(f.Hostname), Lease: f.Lease}, want)
+	jobs, again, err = b.claimer.Take(ctx, q, claim.Request{WorkerID: f.WorkerID, Host: jobstore.HostOf(f.Hostname), Lease: f.Lease}, want)
+	b.boundLeases(ctx, q, jobs, f.Lease)
+	return jobs, again, err
 }

@@ -1,9 +1,11 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/queue/internal/account"
 	"github.com/codesous/sous/queue/internal/jobstore"
 )
 
@@ -56,12 +58,19 @@ func (b *Broker) Heartbeat(ctx context.Context, tenant string, beats []api.JobHe
 	groups, positions := map[jobstore.Queue][]*api.JobHeartbeat{}, map[jobstore.Queue][]int{}
 	for i := range beats {
 		known := summaries[beats[i].ID]
-		err := beats[i].Validate()
+		err := cmp.Or(beats[i].Validate(), account.CheckUsage(beats[i].Usage, true))
 		if err == nil && known == nil {
 			err = jobstore.NotFound(beats[i].ID)
 		}
 		if err != nil {
 			out[i] = refused(beats[i].ID, err)
+			continue
+		}
+		if len(beats[i].Usage) > 0 || known.Agent != nil && known.Agent.IterationTimeoutMS > 0 {
+			out[i], err = b.beatAccounted(ctx, tenant, shortened(&beats[i], most))
+			if err != nil {
+				return nil, err
+			}
 			continue
 		}
 		q := jobstore.Queue{Tenant: tenant, Namespace: known.Namespace, Name: known.Queue}

@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/queue/internal/account"
 	"github.com/codesous/sous/queue/internal/jobstore"
 )
 
@@ -133,6 +134,12 @@ func (b *Broker) reclaim(ctx context.Context, q jobstore.Queue, now int64, c *Co
 				return jobstore.Failure(ctx, "mend a lease", err)
 			}
 			c.Repaired++
+			continue
+		}
+		if account.TimedOut(r, now) {
+			if err := b.timeOut(ctx, q, r, c); err != nil {
+				return err
+			}
 			continue
 		}
 		m := &jobstore.Move{Record: r, To: r.Run.To(api.JobPending, now), Lost: true}

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/agent"
 	"github.com/codesous/sous/metrics"
 	"github.com/codesous/sous/queue/internal/claim"
 	"github.com/codesous/sous/queue/internal/jobstore"
@@ -27,6 +28,8 @@ type brokerMetrics struct {
 	settled    *prometheus.CounterVec
 	lost       *prometheus.CounterVec
 	maintained *prometheus.CounterVec
+	tokens     *prometheus.CounterVec
+	cost       prometheus.Counter
 	depths     *depths
 }
 
@@ -47,12 +50,17 @@ func newBrokerMetrics(b *Broker) *brokerMetrics {
 		settled:    counter("settled_jobs_total", "Jobs that left the active state, by their new state.", "state"),
 		lost:       counter("lease_losses_total", "Expired leases that were reclaimed, and calls refused because the worker no longer held the lease, by kind.", "kind"),
 		maintained: counter("maintained_jobs_total", "Jobs changed by maintenance, by kind of change.", "kind"),
-		depths:     newDepths(b),
+		tokens:     counter("ai_tokens_total", "Tokens that jobs reported as used, by kind.", "kind"),
+		cost: prometheus.NewCounter(prometheus.CounterOpts{
+			Namespace: metrics.Namespace, Subsystem: "queue", Name: "ai_cost_usd_total",
+			Help: "US dollars that jobs reported as spent on models, or that prices made of their tokens.",
+		}),
+		depths: newDepths(b),
 	}
 }
 
 func (m *brokerMetrics) register(reg prometheus.Registerer) error {
-	return metrics.Register(reg, m.loop, m.enqueued, m.fetches, m.attempts, m.wait, m.settled, m.lost, m.maintained, m.depths)
+	return metrics.Register(reg, m.loop, m.enqueued, m.fetches, m.attempts, m.wait, m.settled, m.lost, m.maintained, m.tokens, m.cost, m.depths)
 }
 
 // The outcomes of an enqueue and of a claim.
@@ -126,6 +134,18 @@ func (m *brokerMetrics) left(from, to api.JobState) {
 // completed counts jobs that their workers completed.
 func (m *brokerMetrics) completed(n int) {
 	m.settled.WithLabelValues(string(api.JobCompleted)).Add(float64(n))
+}
+
+// spent counts usage that was recorded.
+func (m *brokerMetrics) spent(added []agent.Usage) {
+	for i := range added {
+		sums := added[i].Sums()
+		m.tokens.WithLabelValues("input").Add(float64(sums.InputTokens))
+		m.tokens.WithLabelValues("output").Add(float64(sums.OutputTokens))
+		m.tokens.WithLabelValues("cache_creation").Add(float64(sums.CacheCreationTokens))
+		m.tokens.WithLabelValues("cache_read").Add(float64(sums.CacheReadTokens))
+		m.cost.Add(float64(sums.CostUSD) / float64(agent.Dollar))
+	}
 }
 
 // tended counts the jobs that maintenance changed.

@@ -58,8 +58,13 @@ func (b *Broker) change(ctx context.Context, tenant, id string, decide func(r *j
 
 // changeOnly is change without the consequences: ended reports whether the job's end has some.
 func (b *Broker) changeOnly(ctx context.Context, tenant, id string, decide func(r *jobstore.Record) (*jobstore.Move, error)) (r *jobstore.Record, ended bool, err error) {
+	return b.changeFound(ctx, tenant, id, b.jobs.Find, decide)
+}
+
+// changeFound is changeOnly for a job that find reads.
+func (b *Broker) changeFound(ctx context.Context, tenant, id string, find func(ctx context.Context, tenant, id string) (*jobstore.Record, error), decide func(r *jobstore.Record) (*jobstore.Move, error)) (r *jobstore.Record, ended bool, err error) {
 	for range changeTries {
-		r, err := b.jobs.Find(ctx, tenant, id)
+		r, err := find(ctx, tenant, id)
 		if err != nil {
 			return nil, false, err
 		}

@@ -1,12 +1,15 @@
 package queue
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"strconv"
 	"time"
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/schema"
+	"github.com/codesous/sous/queue/internal/account"
 	"github.com/codesous/sous/queue/internal/jobstore"
 )
 
@@ -33,7 +36,7 @@ func (b *Broker) Ack(ctx context.Context, tenant string, acks []api.JobAck) ([]a
 	ids, epochs, bytes, texts := make([]string, len(acks)), make([]int64, len(acks)), 0, 0
 	for i := range acks {
 		ids[i], epochs[i] = acks[i].ID, acks[i].LeaseEpoch
-		bytes += len(acks[i].Result) + len(acks[i].Checkpoint)
+		bytes += len(acks[i].Result) + len(acks[i].Checkpoint) + len(acks[i].Trace)
 		texts += len(acks[i].Hold)
 	}
 	if err := b.admission.Bytes(ctx, tenant, bytes); err != nil {
@@ -60,6 +63,13 @@ func (b *Broker) Ack(ctx context.Context, tenant string, acks []api.JobAck) ([]a
 		}
 		if err := b.checkAck(a, known, budget); err != nil {
 			out[i] = refused(a.ID, err)
+			continue
+		}
+		if account.Changes(a, known) {
+			out[i], err = b.ackAccounted(ctx, tenant, a, most)
+			if err != nil {
+				return nil, err
+			}
 			continue
 		}
 		if a.Continue || a.Hold != "" {
@@ -97,6 +107,9 @@ func checkCount(n int) error {
 
 // checkAck checks the limits of an ack, and its result against the job's schema.
 func (b *Broker) checkAck(a *api.JobAck, known *jobstore.Summary, budget *schema.Budget) error {
+	if err := account.CheckAck(a, known); err != nil {
+		return err
+	}
 	switch {
 	case len(a.Result) > api.MaxJobResultBytes:
 		return api.Errorf(api.CodeBodyLimit, "the result of job %s has %s, the limit is %s", a.ID, api.SizeText(len(a.Result)), api.SizeText(api.MaxJobResultBytes))
@@ -115,29 +128,36 @@ func (b *Broker) checkAck(a *api.JobAck, known *jobstore.Summary, budget *schema
 // putBack settles an ack with continue or hold: the job runs again, immediately or when it is
 // approved. The reason of a hold is cut to most bytes.
 func (b *Broker) putBack(ctx context.Context, tenant string, a *api.JobAck, most int) (api.JobOutcome, error) {
-	kind := jobstore.SettledContinue
-	if a.Hold != "" {
-		kind = jobstore.SettledHold
-	}
+	kind := account.KindOf(a)
 	return b.settleBy(ctx, tenant, a.ID, func(r *jobstore.Record) (*jobstore.Move, error) {
-		holds, done := r.Holds(a.LeaseEpoch, kind)
-		if !holds {
-			return nil, lostUnless(done, r)
-		}
-		m := &jobstore.Move{Record: r, To: r.Run.Settle(kind).To(api.JobPending, b.store.NowMS()), Checkpoint: string(a.Checkpoint)}
-		m.To.Attempt = 0 // attempts count failures in a row
-		if a.Hold != "" {
-			m.To.State = api.JobHeld
-			m.Field, m.Value = jobstore.FieldHoldReason, jobstore.Shorten(a.Hold, most)
-		}
-		return m, nil
+		return b.backMove(r, a, kind, most)
 	})
+}
+
+// backMove returns the move of putBack.
+func (b *Broker) backMove(r *jobstore.Record, a *api.JobAck, kind string, most int) (*jobstore.Move, error) {
+	holds, done := r.Holds(a.LeaseEpoch, kind)
+	if !holds {
+		return nil, lostUnless(done, r)
+	}
+	m := &jobstore.Move{Record: r, To: r.Run.Settle(kind).To(api.JobPending, b.store.NowMS()), Checkpoint: string(a.Checkpoint)}
+	m.To.Attempt = 0 // attempts count failures in a row
+	if a.Hold != "" {
+		m.To.State = api.JobHeld
+		m.Field, m.Value = jobstore.FieldHoldReason, jobstore.Shorten(a.Hold, most)
+	}
+	return m, nil
 }
 
 // settleBy changes one job by decide and returns its outcome. Errors that concern only this
 // job become part of the outcome; others are returned and end the call.
 func (b *Broker) settleBy(ctx context.Context, tenant, id string, decide func(r *jobstore.Record) (*jobstore.Move, error)) (api.JobOutcome, error) {
 	r, err := b.change(ctx, tenant, id, decide)
+	return b.outcomeOf(id, r, err)
+}
+
+// outcomeOf returns the outcome of a change that returned r and err, see settleBy.
+func (b *Broker) outcomeOf(id string, r *jobstore.Record, err error) (api.JobOutcome, error) {
 	if lost, ok := err.(leaseLost); ok { //nolint:errorlint // change returns decide's error unwrapped
 		return b.settled(id, lost.run.String(), ""), nil
 	}
@@ -242,22 +262,37 @@ func (b *Broker) Fail(ctx context.Context, tenant string, fails []api.JobFail) (
 	out := make([]api.JobOutcome, len(fails))
 	for i := range fails {
 		f := &fails[i]
-		if err := jobstore.CheckFail(f); err != nil {
+		if err := cmp.Or(jobstore.CheckFail(f), account.CheckUsage(f.Usage, false)); err != nil {
 			out[i] = refused(f.ID, err)
 			continue
 		}
-		out[i], err = b.settleBy(ctx, tenant, f.ID, func(r *jobstore.Record) (*jobstore.Move, error) {
-			holds, done := r.Holds(f.LeaseEpoch, jobstore.SettledFail)
-			if !holds {
-				return nil, lostUnless(done, r)
-			}
-			return b.failed(r, f, most)
-		})
+		out[i], err = b.failOne(ctx, tenant, f, most)
 		if err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
+}
+
+// failOne settles one job whose attempt failed.
+func (b *Broker) failOne(ctx context.Context, tenant string, f *api.JobFail, most int) (api.JobOutcome, error) {
+	decide := func(r *jobstore.Record) (*jobstore.Move, error) {
+		holds, done := r.Holds(f.LeaseEpoch, jobstore.SettledFail)
+		if !holds {
+			return nil, lostUnless(done, r)
+		}
+		if r.Spec.Agent != nil && r.Ledger == nil {
+			return nil, errNeedsLedger
+		}
+		return b.failed(r, f, most)
+	}
+	if len(f.Usage) == 0 {
+		out, err := b.settleBy(ctx, tenant, f.ID, decide)
+		if !errors.Is(err, errNeedsLedger) {
+			return out, err
+		}
+	}
+	return b.failAccounted(ctx, tenant, f, decide)
 }
 
 // failed returns the move of a job whose attempt failed. Its texts are cut to most bytes each.

@@ -456,8 +456,20 @@ func (k JobKeys) Meta(id string) string { return "cs:job:" + k.tenant + ":" + id
 // Errors is the list of a job's failed attempts.
 func (k JobKeys) Errors(id string) string { return "cs:job:" + k.tenant + ":" + id + ":errors" }
 
+// Ledger holds what a job has spent on models, and its iteration; see lua/include/ledger.lua.
+func (k JobKeys) Ledger(id string) string { return "cs:job:" + k.tenant + ":" + id + ":ledger" }
+
 // Dependents is the set of the jobs that wait for a job.
 func (k JobKeys) Dependents(id string) string { return "cs:job:" + k.tenant + ":" + id + ":dependents" }
+
+// Spending is the hash of a tenant's sums of a day, which counts from 1970 in UTC, Prices that of
+// its prices; see package storage/spending.
+func (k JobKeys) Spending(day int64) string {
+	return "cs:spending:" + k.tenant + ":" + strconv.FormatInt(day, 10)
+}
+
+// Prices is documented at Spending.
+func (k JobKeys) Prices() string { return "cs:prices:" + k.tenant }
 
 // Events is the stream of a tenant's events, see package storage/events.
 func (k JobKeys) Events() string { return "cs:events:" + k.tenant }

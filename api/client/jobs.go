@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/agent"
 	"github.com/codesous/sous/api/event"
 	"github.com/codesous/sous/api/sleep"
 	"github.com/codesous/sous/api/worker/parts"
@@ -72,6 +73,13 @@ func (q *Queue) Jobs(ctx context.Context, f JobFilter, o PageOptions) (api.Page[
 	}
 	var out api.Page[api.Job]
 	_, err := q.client().call(ctx, &request{method: http.MethodGet, path: q.path("jobs"), query: query}, nil, &out)
+	return out, err
+}
+
+// Iterations returns one page of the iterations of a job with agent, oldest first. CodeJobNotFound.
+func (t *Tenant) Iterations(ctx context.Context, id string, o PageOptions) (api.Page[agent.Iteration], error) {
+	var out api.Page[agent.Iteration]
+	_, err := t.c.call(ctx, &request{method: http.MethodGet, path: t.path("jobs", id, "iterations"), query: o.query()}, nil, &out)
 	return out, err
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/bundle"
+	"github.com/codesous/sous/api/jsonfault"
 	"github.com/codesous/sous/api/schema"
 )
 
@@ -72,7 +73,7 @@ func (d kindOf) decode(raw []byte, of *jsonschema.Schema, v any) error {
 	what, prefix, code := d.name, d.prefix, d.code
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	if err != nil {
-		why := "is not JSON: " + cmp.Or(api.JSONFault(raw), err.Error())
+		why := "is not JSON: " + cmp.Or(jsonfault.Of(raw), err.Error())
 		return api.Errorf(code, "%s %s", what, why).WithFields(api.FieldError{Path: what, Message: why})
 	}
 	if err := of.Validate(document); err != nil {

@@ -7,11 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/agent"
 )
 
 // Job is a job that a handler runs. Its methods are safe for concurrent use. Progress and
@@ -30,6 +32,9 @@ type Job struct {
 	result     json.RawMessage
 	goOn       bool
 	hold       string
+	trace      json.RawMessage
+	usage      []agent.Usage // not confirmed yet
+	sequence   int64         // of the last entry of usage
 }
 
 // Decode reads the payload into v. Its error is Fatal: a payload that cannot be read now
@@ -121,6 +126,55 @@ func (j *Job) Hold(reason string) {
 	j.hold = reason
 }
 
+// Trace sets the trace that is kept with the iteration that Continue or Hold ends, as JSON of at most
+// agent.MaxTraceBytes. Only jobs with agent have iterations: the attempt of another job fails.
+func (j *Job) Trace(v any) error {
+	raw, err := marshal("trace", v, agent.MaxTraceBytes)
+	if err != nil {
+		return err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.trace = raw
+	return nil
+}
+
+// Spend reports the usage of a call of a model. It returns immediately: the entry is sent with the next
+// heartbeat or with the settlement, again until one of them succeeds, and is counted once. Spend sets
+// Seq. A killed process loses the entries since its last heartbeat. It returns an error for an entry
+// that the queue would refuse.
+func (j *Job) Spend(u agent.Usage) error {
+	u.Seq = 0
+	if path, rule := agent.CheckReport([]agent.Usage{u}, false); rule != "" {
+		return fmt.Errorf("worker: %s %s", path, rule)
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.sequence++
+	u.Seq = j.sequence
+	j.usage = append(j.usage, u)
+	return nil
+}
+
+// unconfirmed returns the first entries of usage that one call may have. j.mu is held.
+func (j *Job) unconfirmed() []agent.Usage {
+	return slices.Clone(j.usage[:min(len(j.usage), agent.MaxEntries)])
+}
+
+// report returns the usage that the settlement has, and the heartbeats with those before, for which it
+// has no room.
+func (j *Job) report(lease time.Duration) (before []api.JobHeartbeat, last []agent.Usage) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for part := range slices.Chunk(slices.Clone(j.usage), agent.MaxEntries) {
+		if last != nil {
+			before = append(before, api.JobHeartbeat{ID: j.ID, LeaseEpoch: j.LeaseEpoch, LeaseMS: lease.Milliseconds(), Usage: last})
+		}
+		last = part
+	}
+	return before, last
+}
+
 // begin sets the cancel function of the handler's context. It returns false if the lease
 // is lost already, so that the handler is not called.
 func (j *Job) begin(cancel context.CancelCauseFunc) bool {
@@ -153,7 +207,7 @@ func (j *Job) heartbeat(lease time.Duration) api.JobHeartbeat {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	h := api.JobHeartbeat{
-		ID: j.ID, LeaseEpoch: j.LeaseEpoch, LeaseMS: lease.Milliseconds(), Progress: j.progress, Checkpoint: j.checkpoint,
+		ID: j.ID, LeaseEpoch: j.LeaseEpoch, LeaseMS: lease.Milliseconds(), Progress: j.progress, Checkpoint: j.checkpoint, Usage: j.unconfirmed(),
 	}
 	j.progress, j.checkpoint = nil, nil
 	return h
@@ -179,6 +233,10 @@ func (j *Job) sent(h api.JobHeartbeat) {
 	if h.Checkpoint != nil {
 		j.kept = h.Checkpoint
 	}
+	if len(h.Usage) > 0 {
+		last := h.Usage[len(h.Usage)-1].Seq
+		j.usage = slices.DeleteFunc(j.usage, func(u agent.Usage) bool { return u.Seq <= last })
+	}
 }
 
 // unsaved returns the heartbeat with the last checkpoint that must be sent before the job is
@@ -197,13 +255,14 @@ func (j *Job) outcome(err error, lease time.Duration) settlement {
 	if err != nil {
 		return j.failed(err, lease)
 	}
+	beats, usage := j.report(lease)
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	ack := &api.JobAck{ID: j.ID, LeaseEpoch: j.LeaseEpoch, Result: j.result}
+	ack := &api.JobAck{ID: j.ID, LeaseEpoch: j.LeaseEpoch, Result: j.result, Trace: j.trace, Usage: usage}
 	if j.goOn || j.hold != "" {
 		ack.Result, ack.Hold, ack.Continue, ack.Checkpoint = nil, j.hold, j.hold == "", j.latest
 	}
-	return settlement{job: j, ack: ack}
+	return settlement{job: j, ack: ack, beats: beats}
 }
 
 // failed returns the settlement for an attempt that failed with err.
@@ -217,7 +276,17 @@ func (j *Job) failed(err error, lease time.Duration) settlement {
 	if errors.As(err, &how) {
 		fail.Fatal, fail.RetryAfterMS, fail.SnoozeMS = how.fatal, how.retryAfterMS, how.snoozeMS
 	}
-	return settlement{job: j, fail: fail, beat: j.unsaved(lease)}
+	return j.failing(fail, lease)
+}
+
+// failing returns the settlement by fail, before which the last checkpoint is sent.
+func (j *Job) failing(fail *api.JobFail, lease time.Duration) settlement {
+	how := settlement{job: j, fail: fail}
+	how.beats, fail.Usage = j.report(lease)
+	if beat := j.unsaved(lease); beat != nil {
+		how.beats = append(how.beats, *beat)
+	}
+	return how
 }
 
 // failure is an error with the way in which the job continues. At most one of its fields is

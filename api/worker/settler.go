@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/codesous/sous/api"
@@ -13,10 +14,10 @@ import (
 
 // settlement is how one job is settled: by exactly one of ack and fail.
 type settlement struct {
-	job  *Job
-	ack  *api.JobAck
-	fail *api.JobFail
-	beat *api.JobHeartbeat // to be sent before fail, nil for none
+	job   *Job
+	ack   *api.JobAck
+	fail  *api.JobFail
+	beats []api.JobHeartbeat // to be sent before
 }
 
 // settler settles jobs in groups. Jobs that arrive during a call are settled by the next
@@ -42,32 +43,40 @@ func (s *settler) settleGroup(ctx context.Context, _ struct{}, group []settlemen
 	var acked, failed []*Job
 	var acks []api.JobAck
 	var fails []api.JobFail
-	var beats []api.JobHeartbeat
+	var beforeAcks, beforeFails []api.JobHeartbeat
 	for _, how := range group {
 		if how.ack != nil {
-			acked, acks = append(acked, how.job), append(acks, *how.ack)
+			acked, acks, beforeAcks = append(acked, how.job), append(acks, *how.ack), append(beforeAcks, how.beats...)
 			continue
 		}
-		failed, fails = append(failed, how.job), append(fails, *how.fail)
-		if how.beat != nil {
-			beats = append(beats, *how.beat)
-		}
+		failed, fails, beforeFails = append(failed, how.job), append(fails, *how.fail), append(beforeFails, how.beats...)
 	}
 	if len(acks) > 0 {
 		s.settle(ctx, acked, s.ackRefused, func(ctx context.Context) ([]api.JobOutcome, error) {
+			if err := s.send(ctx, beforeAcks); err != nil {
+				return nil, err
+			}
 			return s.w.source.AckJobs(ctx, acks)
 		})
 	}
 	if len(fails) > 0 {
 		s.settle(ctx, failed, s.refused, func(ctx context.Context) ([]api.JobOutcome, error) {
-			if len(beats) > 0 {
-				if _, err := s.w.source.HeartbeatJobs(ctx, s.w.cfg.ID, beats); err != nil {
-					return nil, err
-				}
+			if err := s.send(ctx, beforeFails); err != nil {
+				return nil, err
 			}
 			return s.w.source.FailJobs(ctx, fails)
 		})
 	}
+}
+
+// send sends the heartbeats that come before settlements.
+func (s *settler) send(ctx context.Context, beats []api.JobHeartbeat) error {
+	for part := range slices.Chunk(beats, api.MaxSettleJobs) {
+		if _, err := s.w.source.HeartbeatJobs(ctx, s.w.cfg.ID, part); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // settle repeats the call until it is answered, or until all leases must have expired. A

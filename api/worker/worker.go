@@ -377,11 +377,7 @@ func (w *Worker) settled(j *Job) {
 // snooze of 0 ms, so that it is due immediately. The attempt does not count.
 func (w *Worker) giveBack(j *Job) {
 	now := int64(0)
-	w.settler.add(settlement{
-		job:  j,
-		fail: &api.JobFail{ID: j.ID, LeaseEpoch: j.LeaseEpoch, SnoozeMS: &now},
-		beat: j.unsaved(w.cfg.Lease),
-	})
+	w.settler.add(j.failing(&api.JobFail{ID: j.ID, LeaseEpoch: j.LeaseEpoch, SnoozeMS: &now}, w.cfg.Lease))
 }
 
 // handle runs the job's handler and passes its outcome to the settler. The handler's own

@@ -28,6 +28,7 @@ const (
 	LimitsRead       = Action("cs:limits:read")
 	LimitsWrite      = Action("cs:limits:write")
 	UsageRead        = Action("cs:usage:read")
+	PriceWrite       = Action("cs:price:write")
 	KVRead           = Action("cs:kv:read")
 	KVDelete         = Action("cs:kv:delete")
 	KeyCreate        = Action("cs:key:create")

@@ -80,7 +80,7 @@ func New(broker *queue.Broker, tasks *tasks.Tasks, events *events.Log, engine En
 func (a *API) Endpoints() []rest.Endpoint {
 	var all []rest.Endpoint
 	for _, some := range [][]rest.Endpoint{
-		a.jobEndpoints(), a.transitionEndpoints(), a.enqueueEndpoints(), a.fetchEndpoints(), a.settleEndpoints(),
+		a.jobEndpoints(), a.iterationEndpoints(), a.transitionEndpoints(), a.enqueueEndpoints(), a.fetchEndpoints(), a.settleEndpoints(),
 		a.queueEndpoints(), a.batchEndpoints(), a.workerEndpoints(), a.taskEndpoints(), a.taskEventEndpoints(), a.eventEndpoints(), a.streamEndpoints(),
 	} {
 		all = append(all, some...)

@@ -64,7 +64,7 @@ func (e *example) addTo(op *huma.Operation) {
 	}
 	if response := e.response(op); response != nil && e.Answer != nil {
 		for contentType, media := range response.Content {
-			if contentType != ContentTypeEvents {
+			if contentType != ContentTypeEvents && contentType != "text/csv" {
 				media.Example = e.Answer
 			}
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/jsonfault"
 	"github.com/codesous/sous/api/jsonsize"
 )
 
@@ -76,7 +77,7 @@ func (d Decoder[T]) explain(body []byte, err error) error {
 	if errors.As(err, &coded) {
 		return coded // of a field's own UnmarshalJSON
 	}
-	if fault := api.JSONFault(body); fault != "" {
+	if fault := jsonfault.Of(body); fault != "" {
 		if len(bytes.TrimSpace(body)) == 0 {
 			return api.Errorf(api.CodeValidationJSON, "a JSON body is required")
 		}

@@ -388,6 +388,7 @@ type NewJob struct {
 	ResultSchema  []byte  `protobuf:"bytes,17,opt,name=result_schema,json=resultSchema,proto3" json:"result_schema,omitempty"`
 	Chain         *Chain  `protobuf:"bytes,18,opt,name=chain,proto3" json:"chain,omitempty"`
 	Target        *Target `protobuf:"bytes,19,opt,name=target,proto3" json:"target,omitempty"`
+	Agent         *Agent  `protobuf:"bytes,20,opt,name=agent,proto3" json:"agent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -555,6 +556,84 @@ func (x *NewJob) GetTarget() *Target {
 	return nil
 }
 
+func (x *NewJob) GetAgent() *Agent {
+	if x != nil {
+		return x.Agent
+	}
+	return nil
+}
+
+// Agent makes a job run in iterations, within limits.
+type Agent struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	MaxIterations int64                  `protobuf:"varint,1,opt,name=max_iterations,json=maxIterations,proto3" json:"max_iterations,omitempty"`
+	// A decimal number of US dollars; empty for no limit.
+	MaxCostUsd         string `protobuf:"bytes,2,opt,name=max_cost_usd,json=maxCostUsd,proto3" json:"max_cost_usd,omitempty"`
+	IterationTimeoutMs int64  `protobuf:"varint,3,opt,name=iteration_timeout_ms,json=iterationTimeoutMs,proto3" json:"iteration_timeout_ms,omitempty"`
+	// fail or hold.
+	OnLimit       string `protobuf:"bytes,4,opt,name=on_limit,json=onLimit,proto3" json:"on_limit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Agent) Reset() {
+	*x = Agent{}
+	mi := &file_worker_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Agent) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Agent) ProtoMessage() {}
+
+func (x *Agent) ProtoReflect() protoreflect.Message {
+	mi := &file_worker_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Agent.ProtoReflect.Descriptor instead.
+func (*Agent) Descriptor() ([]byte, []int) {
+	return file_worker_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Agent) GetMaxIterations() int64 {
+	if x != nil {
+		return x.MaxIterations
+	}
+	return 0
+}
+
+func (x *Agent) GetMaxCostUsd() string {
+	if x != nil {
+		return x.MaxCostUsd
+	}
+	return ""
+}
+
+func (x *Agent) GetIterationTimeoutMs() int64 {
+	if x != nil {
+		return x.IterationTimeoutMs
+	}
+	return 0
+}
+
+func (x *Agent) GetOnLimit() string {
+	if x != nil {
+		return x.OnLimit
+	}
+	return ""
+}
+
 // Chain lists the jobs that follow a job.
 type Chain struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -567,7 +646,7 @@ type Chain struct {
 
 func (x *Chain) Reset() {
 	*x = Chain{}
-	mi := &file_worker_proto_msgTypes[5]
+	mi := &file_worker_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -579,7 +658,7 @@ func (x *Chain) String() string {
 func (*Chain) ProtoMessage() {}
 
 func (x *Chain) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[5]
+	mi := &file_worker_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -592,7 +671,7 @@ func (x *Chain) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Chain.ProtoReflect.Descriptor instead.
 func (*Chain) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{5}
+	return file_worker_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Chain) GetSteps() []*ChainStep {
@@ -628,7 +707,7 @@ type ChainStep struct {
 
 func (x *ChainStep) Reset() {
 	*x = ChainStep{}
-	mi := &file_worker_proto_msgTypes[6]
+	mi := &file_worker_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -640,7 +719,7 @@ func (x *ChainStep) String() string {
 func (*ChainStep) ProtoMessage() {}
 
 func (x *ChainStep) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[6]
+	mi := &file_worker_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -653,7 +732,7 @@ func (x *ChainStep) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ChainStep.ProtoReflect.Descriptor instead.
 func (*ChainStep) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{6}
+	return file_worker_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *ChainStep) GetQueue() string {
@@ -682,7 +761,7 @@ type Target struct {
 
 func (x *Target) Reset() {
 	*x = Target{}
-	mi := &file_worker_proto_msgTypes[7]
+	mi := &file_worker_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -694,7 +773,7 @@ func (x *Target) String() string {
 func (*Target) ProtoMessage() {}
 
 func (x *Target) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[7]
+	mi := &file_worker_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -707,7 +786,7 @@ func (x *Target) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Target.ProtoReflect.Descriptor instead.
 func (*Target) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{7}
+	return file_worker_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Target) GetFunction() string {
@@ -743,14 +822,18 @@ type Ack struct {
 	// Holds the job for approval, with this reason.
 	Hold string `protobuf:"bytes,5,opt,name=hold,proto3" json:"hold,omitempty"`
 	// JSON; empty for none.
-	Checkpoint    []byte `protobuf:"bytes,6,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`
+	Checkpoint []byte `protobuf:"bytes,6,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`
+	// JSON, kept with the iteration that the ack ends; empty for none.
+	Trace []byte `protobuf:"bytes,7,opt,name=trace,proto3" json:"trace,omitempty"`
+	// At most 32 entries.
+	Usage         []*Usage `protobuf:"bytes,8,rep,name=usage,proto3" json:"usage,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Ack) Reset() {
 	*x = Ack{}
-	mi := &file_worker_proto_msgTypes[8]
+	mi := &file_worker_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -762,7 +845,7 @@ func (x *Ack) String() string {
 func (*Ack) ProtoMessage() {}
 
 func (x *Ack) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[8]
+	mi := &file_worker_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -775,7 +858,7 @@ func (x *Ack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ack.ProtoReflect.Descriptor instead.
 func (*Ack) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{8}
+	return file_worker_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Ack) GetId() string {
@@ -820,6 +903,131 @@ func (x *Ack) GetCheckpoint() []byte {
 	return nil
 }
 
+func (x *Ack) GetTrace() []byte {
+	if x != nil {
+		return x.Trace
+	}
+	return nil
+}
+
+func (x *Ack) GetUsage() []*Usage {
+	if x != nil {
+		return x.Usage
+	}
+	return nil
+}
+
+// Usage is what one call of a model has used.
+type Usage struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Orders the entries of a lease. Acks and fails may leave it 0 in all of theirs.
+	Seq                 int64  `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"`
+	Phase               string `protobuf:"bytes,2,opt,name=phase,proto3" json:"phase,omitempty"`
+	Model               string `protobuf:"bytes,3,opt,name=model,proto3" json:"model,omitempty"`
+	Provider            string `protobuf:"bytes,4,opt,name=provider,proto3" json:"provider,omitempty"`
+	InputTokens         int64  `protobuf:"varint,5,opt,name=input_tokens,json=inputTokens,proto3" json:"input_tokens,omitempty"`
+	OutputTokens        int64  `protobuf:"varint,6,opt,name=output_tokens,json=outputTokens,proto3" json:"output_tokens,omitempty"`
+	CacheCreationTokens int64  `protobuf:"varint,7,opt,name=cache_creation_tokens,json=cacheCreationTokens,proto3" json:"cache_creation_tokens,omitempty"`
+	CacheReadTokens     int64  `protobuf:"varint,8,opt,name=cache_read_tokens,json=cacheReadTokens,proto3" json:"cache_read_tokens,omitempty"`
+	// A decimal number of US dollars. Without it, the prices of the tenant decide.
+	CostUsd       *string `protobuf:"bytes,9,opt,name=cost_usd,json=costUsd,proto3,oneof" json:"cost_usd,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Usage) Reset() {
+	*x = Usage{}
+	mi := &file_worker_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Usage) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Usage) ProtoMessage() {}
+
+func (x *Usage) ProtoReflect() protoreflect.Message {
+	mi := &file_worker_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Usage.ProtoReflect.Descriptor instead.
+func (*Usage) Descriptor() ([]byte, []int) {
+	return file_worker_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *Usage) GetSeq() int64 {
+	if x != nil {
+		return x.Seq
+	}
+	return 0
+}
+
+func (x *Usage) GetPhase() string {
+	if x != nil {
+		return x.Phase
+	}
+	return ""
+}
+
+func (x *Usage) GetModel() string {
+	if x != nil {
+		return x.Model
+	}
+	return ""
+}
+
+func (x *Usage) GetProvider() string {
+	if x != nil {
+		return x.Provider
+	}
+	return ""
+}
+
+func (x *Usage) GetInputTokens() int64 {
+	if x != nil {
+		return x.InputTokens
+	}
+	return 0
+}
+
+func (x *Usage) GetOutputTokens() int64 {
+	if x != nil {
+		return x.OutputTokens
+	}
+	return 0
+}
+
+func (x *Usage) GetCacheCreationTokens() int64 {
+	if x != nil {
+		return x.CacheCreationTokens
+	}
+	return 0
+}
+
+func (x *Usage) GetCacheReadTokens() int64 {
+	if x != nil {
+		return x.CacheReadTokens
+	}
+	return 0
+}
+
+func (x *Usage) GetCostUsd() string {
+	if x != nil && x.CostUsd != nil {
+		return *x.CostUsd
+	}
+	return ""
+}
+
 // Fail settles an attempt that failed.
 type Fail struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
@@ -832,14 +1040,16 @@ type Fail struct {
 	// Retries the job without counting the attempt.
 	SnoozeMs *int64 `protobuf:"varint,6,opt,name=snooze_ms,json=snoozeMs,proto3,oneof" json:"snooze_ms,omitempty"`
 	// Ends the job as dead.
-	Fatal         bool `protobuf:"varint,7,opt,name=fatal,proto3" json:"fatal,omitempty"`
+	Fatal bool `protobuf:"varint,7,opt,name=fatal,proto3" json:"fatal,omitempty"`
+	// At most 32 entries.
+	Usage         []*Usage `protobuf:"bytes,8,rep,name=usage,proto3" json:"usage,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Fail) Reset() {
 	*x = Fail{}
-	mi := &file_worker_proto_msgTypes[9]
+	mi := &file_worker_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -851,7 +1061,7 @@ func (x *Fail) String() string {
 func (*Fail) ProtoMessage() {}
 
 func (x *Fail) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[9]
+	mi := &file_worker_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -864,7 +1074,7 @@ func (x *Fail) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fail.ProtoReflect.Descriptor instead.
 func (*Fail) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{9}
+	return file_worker_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Fail) GetId() string {
@@ -916,6 +1126,13 @@ func (x *Fail) GetFatal() bool {
 	return false
 }
 
+func (x *Fail) GetUsage() []*Usage {
+	if x != nil {
+		return x.Usage
+	}
+	return nil
+}
+
 // Heartbeat extends a lease.
 type Heartbeat struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
@@ -925,14 +1142,16 @@ type Heartbeat struct {
 	LeaseMs  int64     `protobuf:"varint,3,opt,name=lease_ms,json=leaseMs,proto3" json:"lease_ms,omitempty"`
 	Progress *Progress `protobuf:"bytes,4,opt,name=progress,proto3" json:"progress,omitempty"`
 	// JSON; empty for none.
-	Checkpoint    []byte `protobuf:"bytes,5,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`
+	Checkpoint []byte `protobuf:"bytes,5,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`
+	// At most 32 entries, each with a seq.
+	Usage         []*Usage `protobuf:"bytes,6,rep,name=usage,proto3" json:"usage,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Heartbeat) Reset() {
 	*x = Heartbeat{}
-	mi := &file_worker_proto_msgTypes[10]
+	mi := &file_worker_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -944,7 +1163,7 @@ func (x *Heartbeat) String() string {
 func (*Heartbeat) ProtoMessage() {}
 
 func (x *Heartbeat) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[10]
+	mi := &file_worker_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -957,7 +1176,7 @@ func (x *Heartbeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Heartbeat.ProtoReflect.Descriptor instead.
 func (*Heartbeat) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{10}
+	return file_worker_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Heartbeat) GetId() string {
@@ -995,6 +1214,13 @@ func (x *Heartbeat) GetCheckpoint() []byte {
 	return nil
 }
 
+func (x *Heartbeat) GetUsage() []*Usage {
+	if x != nil {
+		return x.Usage
+	}
+	return nil
+}
+
 // Progress is a worker's report of its progress.
 type Progress struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1007,7 +1233,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_worker_proto_msgTypes[11]
+	mi := &file_worker_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1019,7 +1245,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[11]
+	mi := &file_worker_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1032,7 +1258,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{11}
+	return file_worker_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Progress) GetCurrent() int64 {
@@ -1079,7 +1305,7 @@ type LifecycleResponse struct {
 
 func (x *LifecycleResponse) Reset() {
 	*x = LifecycleResponse{}
-	mi := &file_worker_proto_msgTypes[12]
+	mi := &file_worker_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1091,7 +1317,7 @@ func (x *LifecycleResponse) String() string {
 func (*LifecycleResponse) ProtoMessage() {}
 
 func (x *LifecycleResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[12]
+	mi := &file_worker_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1104,7 +1330,7 @@ func (x *LifecycleResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LifecycleResponse.ProtoReflect.Descriptor instead.
 func (*LifecycleResponse) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{12}
+	return file_worker_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *LifecycleResponse) GetRequestId() uint64 {
@@ -1177,7 +1403,7 @@ type Fetched struct {
 
 func (x *Fetched) Reset() {
 	*x = Fetched{}
-	mi := &file_worker_proto_msgTypes[13]
+	mi := &file_worker_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1189,7 +1415,7 @@ func (x *Fetched) String() string {
 func (*Fetched) ProtoMessage() {}
 
 func (x *Fetched) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[13]
+	mi := &file_worker_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1202,7 +1428,7 @@ func (x *Fetched) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fetched.ProtoReflect.Descriptor instead.
 func (*Fetched) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{13}
+	return file_worker_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Fetched) GetJobs() []*Job {
@@ -1249,7 +1475,7 @@ type Job struct {
 
 func (x *Job) Reset() {
 	*x = Job{}
-	mi := &file_worker_proto_msgTypes[14]
+	mi := &file_worker_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1261,7 +1487,7 @@ func (x *Job) String() string {
 func (*Job) ProtoMessage() {}
 
 func (x *Job) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[14]
+	mi := &file_worker_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1274,7 +1500,7 @@ func (x *Job) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Job.ProtoReflect.Descriptor instead.
 func (*Job) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{14}
+	return file_worker_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Job) GetId() string {
@@ -1374,7 +1600,7 @@ type Settled struct {
 
 func (x *Settled) Reset() {
 	*x = Settled{}
-	mi := &file_worker_proto_msgTypes[15]
+	mi := &file_worker_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1386,7 +1612,7 @@ func (x *Settled) String() string {
 func (*Settled) ProtoMessage() {}
 
 func (x *Settled) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[15]
+	mi := &file_worker_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1399,7 +1625,7 @@ func (x *Settled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Settled.ProtoReflect.Descriptor instead.
 func (*Settled) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{15}
+	return file_worker_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Settled) GetOutcomes() []*Outcome {
@@ -1431,7 +1657,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_worker_proto_msgTypes[16]
+	mi := &file_worker_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1443,7 +1669,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[16]
+	mi := &file_worker_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1456,7 +1682,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{16}
+	return file_worker_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Outcome) GetId() string {
@@ -1516,7 +1742,7 @@ type Enqueued struct {
 
 func (x *Enqueued) Reset() {
 	*x = Enqueued{}
-	mi := &file_worker_proto_msgTypes[17]
+	mi := &file_worker_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1528,7 +1754,7 @@ func (x *Enqueued) String() string {
 func (*Enqueued) ProtoMessage() {}
 
 func (x *Enqueued) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[17]
+	mi := &file_worker_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1541,7 +1767,7 @@ func (x *Enqueued) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Enqueued.ProtoReflect.Descriptor instead.
 func (*Enqueued) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{17}
+	return file_worker_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Enqueued) GetJobs() []*EnqueuedJob {
@@ -1577,7 +1803,7 @@ type EnqueuedJob struct {
 
 func (x *EnqueuedJob) Reset() {
 	*x = EnqueuedJob{}
-	mi := &file_worker_proto_msgTypes[18]
+	mi := &file_worker_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1589,7 +1815,7 @@ func (x *EnqueuedJob) String() string {
 func (*EnqueuedJob) ProtoMessage() {}
 
 func (x *EnqueuedJob) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[18]
+	mi := &file_worker_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1602,7 +1828,7 @@ func (x *EnqueuedJob) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnqueuedJob.ProtoReflect.Descriptor instead.
 func (*EnqueuedJob) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{18}
+	return file_worker_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *EnqueuedJob) GetId() string {
@@ -1640,7 +1866,7 @@ type Error struct {
 
 func (x *Error) Reset() {
 	*x = Error{}
-	mi := &file_worker_proto_msgTypes[19]
+	mi := &file_worker_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1652,7 +1878,7 @@ func (x *Error) String() string {
 func (*Error) ProtoMessage() {}
 
 func (x *Error) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[19]
+	mi := &file_worker_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1665,7 +1891,7 @@ func (x *Error) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Error.ProtoReflect.Descriptor instead.
 func (*Error) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{19}
+	return file_worker_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Error) GetCode() string {
@@ -1707,7 +1933,7 @@ type FieldError struct {
 
 func (x *FieldError) Reset() {
 	*x = FieldError{}
-	mi := &file_worker_proto_msgTypes[20]
+	mi := &file_worker_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1719,7 +1945,7 @@ func (x *FieldError) String() string {
 func (*FieldError) ProtoMessage() {}
 
 func (x *FieldError) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[20]
+	mi := &file_worker_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1732,7 +1958,7 @@ func (x *FieldError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FieldError.ProtoReflect.Descriptor instead.
 func (*FieldError) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{20}
+	return file_worker_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *FieldError) GetPath() string {
@@ -1783,7 +2009,7 @@ const file_worker_proto_rawDesc = "" +
 	"\aEnqueue\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12*\n" +
 	"\x04jobs\x18\x02 \x03(\v2\x16.sous.worker.v1.NewJobR\x04jobs\x12'\n" +
-	"\x0fidempotency_key\x18\x03 \x01(\tR\x0eidempotencyKey\"\xe4\x05\n" +
+	"\x0fidempotency_key\x18\x03 \x01(\tR\x0eidempotencyKey\"\x91\x06\n" +
 	"\x06NewJob\x12\x18\n" +
 	"\apayload\x18\x01 \x01(\fR\apayload\x12\x1a\n" +
 	"\bpriority\x18\x02 \x01(\tR\bpriority\x12\x1a\n" +
@@ -1808,11 +2034,18 @@ const file_worker_proto_rawDesc = "" +
 	"\x04hold\x18\x10 \x01(\bR\x04hold\x12#\n" +
 	"\rresult_schema\x18\x11 \x01(\fR\fresultSchema\x12+\n" +
 	"\x05chain\x18\x12 \x01(\v2\x15.sous.worker.v1.ChainR\x05chain\x12.\n" +
-	"\x06target\x18\x13 \x01(\v2\x16.sous.worker.v1.TargetR\x06target\x1a7\n" +
+	"\x06target\x18\x13 \x01(\v2\x16.sous.worker.v1.TargetR\x06target\x12+\n" +
+	"\x05agent\x18\x14 \x01(\v2\x15.sous.worker.v1.AgentR\x05agent\x1a7\n" +
 	"\tTagsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\x10\n" +
-	"\x0e_base_delay_ms\"\xa6\x01\n" +
+	"\x0e_base_delay_ms\"\x9d\x01\n" +
+	"\x05Agent\x12%\n" +
+	"\x0emax_iterations\x18\x01 \x01(\x03R\rmaxIterations\x12 \n" +
+	"\fmax_cost_usd\x18\x02 \x01(\tR\n" +
+	"maxCostUsd\x120\n" +
+	"\x14iteration_timeout_ms\x18\x03 \x01(\x03R\x12iterationTimeoutMs\x12\x19\n" +
+	"\bon_limit\x18\x04 \x01(\tR\aonLimit\"\xa6\x01\n" +
 	"\x05Chain\x12/\n" +
 	"\x05steps\x18\x01 \x03(\v2\x19.sous.worker.v1.ChainStepR\x05steps\x128\n" +
 	"\n" +
@@ -1824,7 +2057,7 @@ const file_worker_proto_rawDesc = "" +
 	"\x06Target\x12\x1a\n" +
 	"\bfunction\x18\x01 \x01(\tR\bfunction\x12\x14\n" +
 	"\x05alias\x18\x02 \x01(\tR\x05alias\x12\x18\n" +
-	"\aversion\x18\x03 \x01(\x03R\aversion\"\x9e\x01\n" +
+	"\aversion\x18\x03 \x01(\x03R\aversion\"\xe1\x01\n" +
 	"\x03Ack\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1f\n" +
 	"\vlease_epoch\x18\x02 \x01(\x03R\n" +
@@ -1834,7 +2067,20 @@ const file_worker_proto_rawDesc = "" +
 	"\x04hold\x18\x05 \x01(\tR\x04hold\x12\x1e\n" +
 	"\n" +
 	"checkpoint\x18\x06 \x01(\fR\n" +
-	"checkpoint\"\xe7\x01\n" +
+	"checkpoint\x12\x14\n" +
+	"\x05trace\x18\a \x01(\fR\x05trace\x12+\n" +
+	"\x05usage\x18\b \x03(\v2\x15.sous.worker.v1.UsageR\x05usage\"\xb6\x02\n" +
+	"\x05Usage\x12\x10\n" +
+	"\x03seq\x18\x01 \x01(\x03R\x03seq\x12\x14\n" +
+	"\x05phase\x18\x02 \x01(\tR\x05phase\x12\x14\n" +
+	"\x05model\x18\x03 \x01(\tR\x05model\x12\x1a\n" +
+	"\bprovider\x18\x04 \x01(\tR\bprovider\x12!\n" +
+	"\finput_tokens\x18\x05 \x01(\x03R\vinputTokens\x12#\n" +
+	"\routput_tokens\x18\x06 \x01(\x03R\foutputTokens\x122\n" +
+	"\x15cache_creation_tokens\x18\a \x01(\x03R\x13cacheCreationTokens\x12*\n" +
+	"\x11cache_read_tokens\x18\b \x01(\x03R\x0fcacheReadTokens\x12\x1e\n" +
+	"\bcost_usd\x18\t \x01(\tH\x00R\acostUsd\x88\x01\x01B\v\n" +
+	"\t_cost_usd\"\x94\x02\n" +
 	"\x04Fail\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1f\n" +
 	"\vlease_epoch\x18\x02 \x01(\x03R\n" +
@@ -1843,10 +2089,11 @@ const file_worker_proto_rawDesc = "" +
 	"\x05stack\x18\x04 \x01(\tR\x05stack\x12)\n" +
 	"\x0eretry_after_ms\x18\x05 \x01(\x03H\x00R\fretryAfterMs\x88\x01\x01\x12 \n" +
 	"\tsnooze_ms\x18\x06 \x01(\x03H\x01R\bsnoozeMs\x88\x01\x01\x12\x14\n" +
-	"\x05fatal\x18\a \x01(\bR\x05fatalB\x11\n" +
+	"\x05fatal\x18\a \x01(\bR\x05fatal\x12+\n" +
+	"\x05usage\x18\b \x03(\v2\x15.sous.worker.v1.UsageR\x05usageB\x11\n" +
 	"\x0f_retry_after_msB\f\n" +
 	"\n" +
-	"_snooze_ms\"\xad\x01\n" +
+	"_snooze_ms\"\xda\x01\n" +
 	"\tHeartbeat\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1f\n" +
 	"\vlease_epoch\x18\x02 \x01(\x03R\n" +
@@ -1855,7 +2102,8 @@ const file_worker_proto_rawDesc = "" +
 	"\bprogress\x18\x04 \x01(\v2\x18.sous.worker.v1.ProgressR\bprogress\x12\x1e\n" +
 	"\n" +
 	"checkpoint\x18\x05 \x01(\fR\n" +
-	"checkpoint\"T\n" +
+	"checkpoint\x12+\n" +
+	"\x05usage\x18\x06 \x03(\v2\x15.sous.worker.v1.UsageR\x05usage\"T\n" +
 	"\bProgress\x12\x18\n" +
 	"\acurrent\x18\x01 \x01(\x03R\acurrent\x12\x14\n" +
 	"\x05total\x18\x02 \x01(\x03R\x05total\x12\x18\n" +
@@ -1937,69 +2185,75 @@ func file_worker_proto_rawDescGZIP() []byte {
 	return file_worker_proto_rawDescData
 }
 
-var file_worker_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_worker_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
 var file_worker_proto_goTypes = []any{
 	(*LifecycleRequest)(nil),  // 0: sous.worker.v1.LifecycleRequest
 	(*Hello)(nil),             // 1: sous.worker.v1.Hello
 	(*Fetch)(nil),             // 2: sous.worker.v1.Fetch
 	(*Enqueue)(nil),           // 3: sous.worker.v1.Enqueue
 	(*NewJob)(nil),            // 4: sous.worker.v1.NewJob
-	(*Chain)(nil),             // 5: sous.worker.v1.Chain
-	(*ChainStep)(nil),         // 6: sous.worker.v1.ChainStep
-	(*Target)(nil),            // 7: sous.worker.v1.Target
-	(*Ack)(nil),               // 8: sous.worker.v1.Ack
-	(*Fail)(nil),              // 9: sous.worker.v1.Fail
-	(*Heartbeat)(nil),         // 10: sous.worker.v1.Heartbeat
-	(*Progress)(nil),          // 11: sous.worker.v1.Progress
-	(*LifecycleResponse)(nil), // 12: sous.worker.v1.LifecycleResponse
-	(*Fetched)(nil),           // 13: sous.worker.v1.Fetched
-	(*Job)(nil),               // 14: sous.worker.v1.Job
-	(*Settled)(nil),           // 15: sous.worker.v1.Settled
-	(*Outcome)(nil),           // 16: sous.worker.v1.Outcome
-	(*Enqueued)(nil),          // 17: sous.worker.v1.Enqueued
-	(*EnqueuedJob)(nil),       // 18: sous.worker.v1.EnqueuedJob
-	(*Error)(nil),             // 19: sous.worker.v1.Error
-	(*FieldError)(nil),        // 20: sous.worker.v1.FieldError
-	nil,                       // 21: sous.worker.v1.NewJob.TagsEntry
-	nil,                       // 22: sous.worker.v1.Job.TagsEntry
+	(*Agent)(nil),             // 5: sous.worker.v1.Agent
+	(*Chain)(nil),             // 6: sous.worker.v1.Chain
+	(*ChainStep)(nil),         // 7: sous.worker.v1.ChainStep
+	(*Target)(nil),            // 8: sous.worker.v1.Target
+	(*Ack)(nil),               // 9: sous.worker.v1.Ack
+	(*Usage)(nil),             // 10: sous.worker.v1.Usage
+	(*Fail)(nil),              // 11: sous.worker.v1.Fail
+	(*Heartbeat)(nil),         // 12: sous.worker.v1.Heartbeat
+	(*Progress)(nil),          // 13: sous.worker.v1.Progress
+	(*LifecycleResponse)(nil), // 14: sous.worker.v1.LifecycleResponse
+	(*Fetched)(nil),           // 15: sous.worker.v1.Fetched
+	(*Job)(nil),               // 16: sous.worker.v1.Job
+	(*Settled)(nil),           // 17: sous.worker.v1.Settled
+	(*Outcome)(nil),           // 18: sous.worker.v1.Outcome
+	(*Enqueued)(nil),          // 19: sous.worker.v1.Enqueued
+	(*EnqueuedJob)(nil),       // 20: sous.worker.v1.EnqueuedJob
+	(*Error)(nil),             // 21: sous.worker.v1.Error
+	(*FieldError)(nil),        // 22: sous.worker.v1.FieldError
+	nil,                       // 23: sous.worker.v1.NewJob.TagsEntry
+	nil,                       // 24: sous.worker.v1.Job.TagsEntry
 }
 var file_worker_proto_depIdxs = []int32{
 	1,  // 0: sous.worker.v1.LifecycleRequest.hello:type_name -> sous.worker.v1.Hello
 	3,  // 1: sous.worker.v1.LifecycleRequest.enqueues:type_name -> sous.worker.v1.Enqueue
-	8,  // 2: sous.worker.v1.LifecycleRequest.acks:type_name -> sous.worker.v1.Ack
-	9,  // 3: sous.worker.v1.LifecycleRequest.fails:type_name -> sous.worker.v1.Fail
-	10, // 4: sous.worker.v1.LifecycleRequest.heartbeats:type_name -> sous.worker.v1.Heartbeat
+	9,  // 2: sous.worker.v1.LifecycleRequest.acks:type_name -> sous.worker.v1.Ack
+	11, // 3: sous.worker.v1.LifecycleRequest.fails:type_name -> sous.worker.v1.Fail
+	12, // 4: sous.worker.v1.LifecycleRequest.heartbeats:type_name -> sous.worker.v1.Heartbeat
 	2,  // 5: sous.worker.v1.LifecycleRequest.fetch:type_name -> sous.worker.v1.Fetch
 	4,  // 6: sous.worker.v1.Enqueue.jobs:type_name -> sous.worker.v1.NewJob
-	21, // 7: sous.worker.v1.NewJob.tags:type_name -> sous.worker.v1.NewJob.TagsEntry
-	5,  // 8: sous.worker.v1.NewJob.chain:type_name -> sous.worker.v1.Chain
-	7,  // 9: sous.worker.v1.NewJob.target:type_name -> sous.worker.v1.Target
-	6,  // 10: sous.worker.v1.Chain.steps:type_name -> sous.worker.v1.ChainStep
-	6,  // 11: sous.worker.v1.Chain.on_failure:type_name -> sous.worker.v1.ChainStep
-	6,  // 12: sous.worker.v1.Chain.on_exit:type_name -> sous.worker.v1.ChainStep
-	4,  // 13: sous.worker.v1.ChainStep.job:type_name -> sous.worker.v1.NewJob
-	11, // 14: sous.worker.v1.Heartbeat.progress:type_name -> sous.worker.v1.Progress
-	13, // 15: sous.worker.v1.LifecycleResponse.fetched:type_name -> sous.worker.v1.Fetched
-	15, // 16: sous.worker.v1.LifecycleResponse.acked:type_name -> sous.worker.v1.Settled
-	15, // 17: sous.worker.v1.LifecycleResponse.failed:type_name -> sous.worker.v1.Settled
-	15, // 18: sous.worker.v1.LifecycleResponse.extended:type_name -> sous.worker.v1.Settled
-	17, // 19: sous.worker.v1.LifecycleResponse.enqueued:type_name -> sous.worker.v1.Enqueued
-	19, // 20: sous.worker.v1.LifecycleResponse.error:type_name -> sous.worker.v1.Error
-	14, // 21: sous.worker.v1.Fetched.jobs:type_name -> sous.worker.v1.Job
-	19, // 22: sous.worker.v1.Fetched.error:type_name -> sous.worker.v1.Error
-	22, // 23: sous.worker.v1.Job.tags:type_name -> sous.worker.v1.Job.TagsEntry
-	16, // 24: sous.worker.v1.Settled.outcomes:type_name -> sous.worker.v1.Outcome
-	19, // 25: sous.worker.v1.Settled.error:type_name -> sous.worker.v1.Error
-	18, // 26: sous.worker.v1.Enqueued.jobs:type_name -> sous.worker.v1.EnqueuedJob
-	19, // 27: sous.worker.v1.Enqueued.error:type_name -> sous.worker.v1.Error
-	20, // 28: sous.worker.v1.Error.fields:type_name -> sous.worker.v1.FieldError
-	0,  // 29: sous.worker.v1.WorkerService.Lifecycle:input_type -> sous.worker.v1.LifecycleRequest
-	12, // 30: sous.worker.v1.WorkerService.Lifecycle:output_type -> sous.worker.v1.LifecycleResponse
-	30, // [30:31] is the sub-list for method output_type
-	29, // [29:30] is the sub-list for method input_type
-	29, // [29:29] is the sub-list for extension type_name
-	29, // [29:29] is the sub-list for extension extendee
-	0,  // [0:29] is the sub-list for field type_name
+	23, // 7: sous.worker.v1.NewJob.tags:type_name -> sous.worker.v1.NewJob.TagsEntry
+	6,  // 8: sous.worker.v1.NewJob.chain:type_name -> sous.worker.v1.Chain
+	8,  // 9: sous.worker.v1.NewJob.target:type_name -> sous.worker.v1.Target
+	5,  // 10: sous.worker.v1.NewJob.agent:type_name -> sous.worker.v1.Agent
+	7,  // 11: sous.worker.v1.Chain.steps:type_name -> sous.worker.v1.ChainStep
+	7,  // 12: sous.worker.v1.Chain.on_failure:type_name -> sous.worker.v1.ChainStep
+	7,  // 13: sous.worker.v1.Chain.on_exit:type_name -> sous.worker.v1.ChainStep
+	4,  // 14: sous.worker.v1.ChainStep.job:type_name -> sous.worker.v1.NewJob
+	10, // 15: sous.worker.v1.Ack.usage:type_name -> sous.worker.v1.Usage
+	10, // 16: sous.worker.v1.Fail.usage:type_name -> sous.worker.v1.Usage
+	13, // 17: sous.worker.v1.Heartbeat.progress:type_name -> sous.worker.v1.Progress
+	10, // 18: sous.worker.v1.Heartbeat.usage:type_name -> sous.worker.v1.Usage
+	15, // 19: sous.worker.v1.LifecycleResponse.fetched:type_name -> sous.worker.v1.Fetched
+	17, // 20: sous.worker.v1.LifecycleResponse.acked:type_name -> sous.worker.v1.Settled
+	17, // 21: sous.worker.v1.LifecycleResponse.failed:type_name -> sous.worker.v1.Settled
+	17, // 22: sous.worker.v1.LifecycleResponse.extended:type_name -> sous.worker.v1.Settled
+	19, // 23: sous.worker.v1.LifecycleResponse.enqueued:type_name -> sous.worker.v1.Enqueued
+	21, // 24: sous.worker.v1.LifecycleResponse.error:type_name -> sous.worker.v1.Error
+	16, // 25: sous.worker.v1.Fetched.jobs:type_name -> sous.worker.v1.Job
+	21, // 26: sous.worker.v1.Fetched.error:type_name -> sous.worker.v1.Error
+	24, // 27: sous.worker.v1.Job.tags:type_name -> sous.worker.v1.Job.TagsEntry
+	18, // 28: sous.worker.v1.Settled.outcomes:type_name -> sous.worker.v1.Outcome
+	21, // 29: sous.worker.v1.Settled.error:type_name -> sous.worker.v1.Error
+	20, // 30: sous.worker.v1.Enqueued.jobs:type_name -> sous.worker.v1.EnqueuedJob
+	21, // 31: sous.worker.v1.Enqueued.error:type_name -> sous.worker.v1.Error
+	22, // 32: sous.worker.v1.Error.fields:type_name -> sous.worker.v1.FieldError
+	0,  // 33: sous.worker.v1.WorkerService.Lifecycle:input_type -> sous.worker.v1.LifecycleRequest
+	14, // 34: sous.worker.v1.WorkerService.Lifecycle:output_type -> sous.worker.v1.LifecycleResponse
+	34, // [34:35] is the sub-list for method output_type
+	33, // [33:34] is the sub-list for method input_type
+	33, // [33:33] is the sub-list for extension type_name
+	33, // [33:33] is the sub-list for extension extendee
+	0,  // [0:33] is the sub-list for field type_name
 }
 
 func init() { file_worker_proto_init() }
@@ -2009,14 +2263,15 @@ func file_worker_proto_init() {
 	}
 	file_worker_proto_msgTypes[2].OneofWrappers = []any{}
 	file_worker_proto_msgTypes[4].OneofWrappers = []any{}
-	file_worker_proto_msgTypes[9].OneofWrappers = []any{}
+	file_worker_proto_msgTypes[10].OneofWrappers = []any{}
+	file_worker_proto_msgTypes[11].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_worker_proto_rawDesc), len(file_worker_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   23,
+			NumMessages:   25,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

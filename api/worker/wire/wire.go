@@ -51,35 +51,35 @@ func ToJobs(namespace string, jobs []*workerv1.Job) []api.FetchedJob {
 // FromAcks converts acks.
 func FromAcks(acks []api.JobAck) []*workerv1.Ack {
 	return convert(acks, func(a api.JobAck) *workerv1.Ack {
-		return &workerv1.Ack{Id: a.ID, LeaseEpoch: a.LeaseEpoch, Result: a.Result, Continue: a.Continue, Hold: text(a.Hold), Checkpoint: a.Checkpoint}
+		return &workerv1.Ack{Id: a.ID, LeaseEpoch: a.LeaseEpoch, Result: a.Result, Continue: a.Continue, Hold: text(a.Hold), Checkpoint: a.Checkpoint, Trace: a.Trace, Usage: fromUsage(a.Usage)}
 	})
 }
 
 // ToAcks converts acks.
 func ToAcks(acks []*workerv1.Ack) []api.JobAck {
 	return convert(acks, func(a *workerv1.Ack) api.JobAck {
-		return api.JobAck{ID: a.GetId(), LeaseEpoch: a.GetLeaseEpoch(), Result: raw(a.GetResult()), Continue: a.GetContinue(), Hold: a.GetHold(), Checkpoint: raw(a.GetCheckpoint())}
+		return api.JobAck{ID: a.GetId(), LeaseEpoch: a.GetLeaseEpoch(), Result: raw(a.GetResult()), Continue: a.GetContinue(), Hold: a.GetHold(), Checkpoint: raw(a.GetCheckpoint()), Trace: raw(a.GetTrace()), Usage: toUsage(a.GetUsage())}
 	})
 }
 
 // FromFails converts fails.
 func FromFails(fails []api.JobFail) []*workerv1.Fail {
 	return convert(fails, func(f api.JobFail) *workerv1.Fail {
-		return &workerv1.Fail{Id: f.ID, LeaseEpoch: f.LeaseEpoch, Error: text(f.Error), Stack: text(f.Stack), RetryAfterMs: f.RetryAfterMS, SnoozeMs: f.SnoozeMS, Fatal: f.Fatal}
+		return &workerv1.Fail{Id: f.ID, LeaseEpoch: f.LeaseEpoch, Error: text(f.Error), Stack: text(f.Stack), RetryAfterMs: f.RetryAfterMS, SnoozeMs: f.SnoozeMS, Fatal: f.Fatal, Usage: fromUsage(f.Usage)}
 	})
 }
 
 // ToFails converts fails.
 func ToFails(fails []*workerv1.Fail) []api.JobFail {
 	return convert(fails, func(f *workerv1.Fail) api.JobFail {
-		return api.JobFail{ID: f.GetId(), LeaseEpoch: f.GetLeaseEpoch(), Error: f.GetError(), Stack: f.GetStack(), RetryAfterMS: f.RetryAfterMs, SnoozeMS: f.SnoozeMs, Fatal: f.GetFatal()}
+		return api.JobFail{ID: f.GetId(), LeaseEpoch: f.GetLeaseEpoch(), Error: f.GetError(), Stack: f.GetStack(), RetryAfterMS: f.RetryAfterMs, SnoozeMS: f.SnoozeMs, Fatal: f.GetFatal(), Usage: toUsage(f.GetUsage())}
 	})
 }
 
 // FromHeartbeats converts heartbeats.
 func FromHeartbeats(beats []api.JobHeartbeat) []*workerv1.Heartbeat {
 	return convert(beats, func(b api.JobHeartbeat) *workerv1.Heartbeat {
-		out := &workerv1.Heartbeat{Id: b.ID, LeaseEpoch: b.LeaseEpoch, LeaseMs: b.LeaseMS, Checkpoint: b.Checkpoint}
+		out := &workerv1.Heartbeat{Id: b.ID, LeaseEpoch: b.LeaseEpoch, LeaseMs: b.LeaseMS, Checkpoint: b.Checkpoint, Usage: fromUsage(b.Usage)}
 		if p := b.Progress; p != nil {
 			out.Progress = &workerv1.Progress{Current: p.Current, Total: p.Total, Message: text(p.Message)}
 		}
@@ -90,7 +90,7 @@ func FromHeartbeats(beats []api.JobHeartbeat) []*workerv1.Heartbeat {
 // ToHeartbeats converts heartbeats.
 func ToHeartbeats(beats []*workerv1.Heartbeat) []api.JobHeartbeat {
 	return convert(beats, func(b *workerv1.Heartbeat) api.JobHeartbeat {
-		out := api.JobHeartbeat{ID: b.GetId(), LeaseEpoch: b.GetLeaseEpoch(), LeaseMS: b.GetLeaseMs(), Checkpoint: raw(b.GetCheckpoint())}
+		out := api.JobHeartbeat{ID: b.GetId(), LeaseEpoch: b.GetLeaseEpoch(), LeaseMS: b.GetLeaseMs(), Checkpoint: raw(b.GetCheckpoint()), Usage: toUsage(b.GetUsage())}
 		if p := b.GetProgress(); p != nil {
 			out.Progress = &api.JobProgress{Current: p.GetCurrent(), Total: p.GetTotal(), Message: p.GetMessage()}
 		}

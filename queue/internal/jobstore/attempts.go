@@ -71,6 +71,10 @@ func (m *Move) ending(now int64) string {
 		return api.AttemptHeld
 	case api.JobCancelled:
 		return api.AttemptCancelled
+	case api.JobDead:
+		if m.Ledger != nil && m.Ledger.Ended != nil { // by the last of the iterations that it may have
+			return api.AttemptContinued
+		}
 	}
 	return ""
 }

@@ -53,7 +53,7 @@ func (s *Store) CompleteKnown(ctx context.Context, q Queue, items []*Completion)
 	keys := append(make([]string, 0, 4+len(items)), k.Set(string(api.JobActive)), k.Set(string(api.JobCompleted)), k.Config(), tenant.Events())
 	args := append(make([]any, 0, 2+2*len(items)), now, q.Path())
 	for held, group := range groups {
-		args = append(args, len(group), held.String(), held.Settle(settledAck).To(api.JobCompleted, now).String(), held.EventDetail("", "", ""))
+		args = append(args, len(group), held.String(), held.Settle(SettledAck).To(api.JobCompleted, now).String(), held.EventDetail("", "", ""))
 		for _, item := range group {
 			plain = append(plain, item)
 			keys = append(keys, tenant.Run(item.ID))

@@ -13,8 +13,10 @@ func (m *Move) events() string {
 		failed = " " + event.JobFailed
 	}
 	switch {
-	case from == to: // it is moved to another queue
+	case from == to: // it is moved to another queue, its lease is extended, or its ledger changed
 		return ""
+	case to == api.JobCompleted:
+		return " " + event.JobCompleted
 	case to == api.JobRetrying, to == api.JobPending && from == api.JobActive && failed != "":
 		return failed + " " + event.JobRetrying
 	case to == api.JobPending && from == api.JobActive:

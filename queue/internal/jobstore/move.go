@@ -29,8 +29,11 @@ type Move struct {
 	release bool   // releases the unique key
 	follow  bool   // marks the consequences of the job's end as to be handled
 	Spec    string // replaces the encoded spec; "" leaves it
+	// Ledger changes the ledger together with the run, nil leaves it. Apply then makes one move, and
+	// the Record was read by FindWithLedger. It excludes Spec.
+	Ledger *Change
 
-	Outcome string // set by the call: Moved, Missing, or the job's present run
+	Outcome string // set by the call: Moved, Missing, Stale, or the job's present run
 }
 
 // The replies of the move script for a job, unless it replies with the job's run. They cannot
@@ -39,6 +42,7 @@ const (
 	Moved      = "ok"
 	MovedAfter = "after" // moved, and its end has consequences
 	Missing    = "gone"
+	Stale      = "stale" // the ledger is not the one that was read
 )
 
 // End returns m with the effects that every move into a terminal state has: it releases the
@@ -79,6 +83,12 @@ func (s *Store) Apply(ctx context.Context, q Queue, moves []*Move) (follow []str
 		}
 	}
 	keys, args := s.moveArguments(ctx, q, moves)
+	if len(moves) == 1 && moves[0].Ledger != nil {
+		keys, args, err = s.ledgerArguments(q, moves[0], s.store.NowMS(), keys, args)
+		if err != nil {
+			return nil, err
+		}
+	}
 	reply, err := s.store.ScriptThen(ctx, storage.ScriptJobMove, keys, args, func(pipe redis.Pipeliner) {
 		s.announceMoves(ctx, pipe, q, moves)
 		s.events.Trim(ctx, pipe, q.Tenant)
@@ -159,7 +169,7 @@ func (s *Store) announceMoves(ctx context.Context, pipe redis.Pipeliner, q Queue
 		ready = ready || m.To.State == api.JobPending || m.Record.Run.State == api.JobActive
 		at := int64(0)
 		switch {
-		case m.To.State == api.JobScheduled || m.To.State == api.JobRetrying || m.To.State == api.JobWaiting:
+		case m.To.State == api.JobScheduled || m.To.State == api.JobRetrying || m.To.State == api.JobWaiting || m.To.State == api.JobActive:
 			at = m.To.At
 		case m.follow:
 			at = s.store.NowMS()

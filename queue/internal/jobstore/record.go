@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/queue/internal/ledger"
 )
 
 // The fields of a job's hash, called its details. An empty value counts as absent. Most
@@ -15,6 +16,7 @@ import (
 //	result                written by an ack, as JSON, before the run that completes the job
 //	hold_reason           written before a run with the state held; "" replaces an older one
 //	dead_reason           written before a run with the state dead, one of api.DeadAttempts …
+//	iteration:N           iteration N of a job with agent, see Iterations
 //
 // A later state does not remove them, so View shows each only in the state to which it
 // belongs.
@@ -35,6 +37,7 @@ type Record struct {
 	Spec    *api.JobSpec
 	Details map[string]string // those that were read
 	Size    int               // bytes of the stored spec and of Details
+	Ledger  *ledger.Ledger    // nil unless it was read, see FindWithLedger
 }
 
 // Queue returns the queue of r, a job of tenant.

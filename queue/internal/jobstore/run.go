@@ -50,7 +50,7 @@ type Run struct {
 
 // The ways to settle a lease.
 const (
-	settledAck      = "a"
+	SettledAck      = "a"
 	SettledFail     = "f"
 	SettledContinue = "c"
 	SettledHold     = "h"
@@ -140,6 +140,14 @@ func (r Run) Settle(kind string) Run {
 // settledBy reports whether epoch was settled in the given way before.
 func (r Run) settledBy(epoch int64, kind string) bool {
 	return r.settled == strconv.FormatInt(epoch, 10)+kind
+}
+
+// WorkerID returns the last worker, "" for none.
+func (r *Run) WorkerID() string {
+	if r.Worker == none {
+		return ""
+	}
+	return r.Worker
 }
 
 // To returns r in another state. at is Run.At of that state.

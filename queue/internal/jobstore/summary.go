@@ -7,6 +7,7 @@ import (
 	"github.com/maypok86/otter/v2"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/agent"
 )
 
 // Summary is the part of a job that is needed to settle it. A cached summary is valid for
@@ -24,11 +25,12 @@ type Summary struct {
 	Unique           string          // its unique key, "" for none
 	Schema           json.RawMessage // of its result, empty for none
 	Run              string          // as stored when the lease of epoch began, or as read later
+	Agent            *agent.Options  // nil for none
 }
 
 // NewSummary returns the summary of a job with spec s and run r, which is stored as text.
 func NewSummary(s *api.JobSpec, r Run, text string) *Summary {
-	return &Summary{r.Epoch, s.Namespace, s.Queue, s.UniqueKey, s.ResultSchema, text}
+	return &Summary{r.Epoch, s.Namespace, s.Queue, s.UniqueKey, s.ResultSchema, text, s.Agent}
 }
 
 // newSummaries returns an empty cache of summaries.

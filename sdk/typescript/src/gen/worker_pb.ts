@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file worker.proto.
  */
 export const file_worker: GenFile = /*@__PURE__*/
-  fileDesc("Cgx3b3JrZXIucHJvdG8SDnNvdXMud29ya2VyLnYxIqwCChBMaWZlY3ljbGVSZXF1ZXN0EhIKCnJlcXVlc3RfaWQYASABKAQSJAoFaGVsbG8YAiABKAsyFS5zb3VzLndvcmtlci52MS5IZWxsbxIpCghlbnF1ZXVlcxgDIAMoCzIXLnNvdXMud29ya2VyLnYxLkVucXVldWUSIQoEYWNrcxgEIAMoCzITLnNvdXMud29ya2VyLnYxLkFjaxIjCgVmYWlscxgFIAMoCzIULnNvdXMud29ya2VyLnYxLkZhaWwSLQoKaGVhcnRiZWF0cxgGIAMoCzIZLnNvdXMud29ya2VyLnYxLkhlYXJ0YmVhdBIkCgVmZXRjaBgHIAEoCzIVLnNvdXMud29ya2VyLnYxLkZldGNoEhYKDmNhbmNlbF9mZXRjaGVzGAggAygEImAKBUhlbGxvEg4KBnRlbmFudBgBIAEoCRIRCgluYW1lc3BhY2UYAiABKAkSEQoJd29ya2VyX2lkGAMgASgJEhAKCGhvc3RuYW1lGAQgASgJEg8KB3ZlcnNpb24YBSABKAkiagoFRmV0Y2gSDgoGcXVldWVzGAEgAygJEg8KB2NyZWRpdHMYAiABKA0SEAoIbGVhc2VfbXMYAyABKAMSFAoHd2FpdF9tcxgEIAEoA0gAiAEBEgwKBG9uY2UYBSABKAhCCgoIX3dhaXRfbXMiVwoHRW5xdWV1ZRINCgVxdWV1ZRgBIAEoCRIkCgRqb2JzGAIgAygLMhYuc291cy53b3JrZXIudjEuTmV3Sm9iEhcKD2lkZW1wb3RlbmN5X2tleRgDIAEoCSKPBAoGTmV3Sm9iEg8KB3BheWxvYWQYASABKAwSEAoIcHJpb3JpdHkYAiABKAkSEQoJcnVuX2F0X21zGAMgASgDEhQKDGV4cGlyZV9hdF9tcxgEIAEoAxISCgp1bmlxdWVfa2V5GAUgASgJEhUKDXVuaXF1ZV90dGxfbXMYBiABKAMSFAoMbWF4X2F0dGVtcHRzGAcgASgFEg8KB2JhY2tvZmYYCCABKAkSGgoNYmFzZV9kZWxheV9tcxgJIAEoA0gAiAEBEhQKDG1heF9kZWxheV9tcxgKIAEoAxIOCgZqaXR0ZXIYCyABKAgSLgoEdGFncxgMIAMoCzIgLnNvdXMud29ya2VyLnYxLk5ld0pvYi5UYWdzRW50cnkSEgoKZGVwZW5kc19vbhgNIAMoCRIdChVvbl9kZXBlbmRlbmN5X2ZhaWx1cmUYDiABKAkSEAoIYmF0Y2hfaWQYDyABKAkSDAoEaG9sZBgQIAEoCBIVCg1yZXN1bHRfc2NoZW1hGBEgASgMEiQKBWNoYWluGBIgASgLMhUuc291cy53b3JrZXIudjEuQ2hhaW4SJgoGdGFyZ2V0GBMgASgLMhYuc291cy53b3JrZXIudjEuVGFyZ2V0GisKCVRhZ3NFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQhAKDl9iYXNlX2RlbGF5X21zIowBCgVDaGFpbhIoCgVzdGVwcxgBIAMoCzIZLnNvdXMud29ya2VyLnYxLkNoYWluU3RlcBItCgpvbl9mYWlsdXJlGAIgASgLMhkuc291cy53b3JrZXIudjEuQ2hhaW5TdGVwEioKB29uX2V4aXQYAyABKAsyGS5zb3VzLndvcmtlci52MS5DaGFpblN0ZXAiPwoJQ2hhaW5TdGVwEg0KBXF1ZXVlGAEgASgJEiMKA2pvYhgCIAEoCzIWLnNvdXMud29ya2VyLnYxLk5ld0pvYiI6CgZUYXJnZXQSEAoIZnVuY3Rpb24YASABKAkSDQoFYWxpYXMYAiABKAkSDwoHdmVyc2lvbhgDIAEoAyJqCgNBY2sSCgoCaWQYASABKAkSEwoLbGVhc2VfZXBvY2gYAiABKAMSDgoGcmVzdWx0GAMgASgMEhAKCGNvbnRpbnVlGAQgASgIEgwKBGhvbGQYBSABKAkSEgoKY2hlY2twb2ludBgGIAEoDCKqAQoERmFpbBIKCgJpZBgBIAEoCRITCgtsZWFzZV9lcG9jaBgCIAEoAxINCgVlcnJvchgDIAEoCRINCgVzdGFjaxgEIAEoCRIbCg5yZXRyeV9hZnRlcl9tcxgFIAEoA0gAiAEBEhYKCXNub296ZV9tcxgGIAEoA0gBiAEBEg0KBWZhdGFsGAcgASgIQhEKD19yZXRyeV9hZnRlcl9tc0IMCgpfc25vb3plX21zIn4KCUhlYXJ0YmVhdBIKCgJpZBgBIAEoCRITCgtsZWFzZV9lcG9jaBgCIAEoAxIQCghsZWFzZV9tcxgDIAEoAxIqCghwcm9ncmVzcxgEIAEoCzIYLnNvdXMud29ya2VyLnYxLlByb2dyZXNzEhIKCmNoZWNrcG9pbnQYBSABKAwiOwoIUHJvZ3Jlc3MSDwoHY3VycmVudBgBIAEoAxINCgV0b3RhbBgCIAEoAxIPCgdtZXNzYWdlGAMgASgJIrECChFMaWZlY3ljbGVSZXNwb25zZRISCgpyZXF1ZXN0X2lkGAEgASgEEigKB2ZldGNoZWQYAiABKAsyFy5zb3VzLndvcmtlci52MS5GZXRjaGVkEiYKBWFja2VkGAMgASgLMhcuc291cy53b3JrZXIudjEuU2V0dGxlZBInCgZmYWlsZWQYBCABKAsyFy5zb3VzLndvcmtlci52MS5TZXR0bGVkEikKCGV4dGVuZGVkGAUgASgLMhcuc291cy53b3JrZXIudjEuU2V0dGxlZBIqCghlbnF1ZXVlZBgGIAMoCzIYLnNvdXMud29ya2VyLnYxLkVucXVldWVkEiQKBWVycm9yGAcgASgLMhUuc291cy53b3JrZXIudjEuRXJyb3ISEAoIZHJhaW5pbmcYCCABKAgiYAoHRmV0Y2hlZBIhCgRqb2JzGAEgAygLMhMuc291cy53b3JrZXIudjEuSm9iEgwKBGRvbmUYAiABKAgSJAoFZXJyb3IYAyABKAsyFS5zb3VzLndvcmtlci52MS5FcnJvciK0AgoDSm9iEgoKAmlkGAEgASgJEg0KBXF1ZXVlGAIgASgJEg8KB3BheWxvYWQYAyABKAwSDwoHYXR0ZW1wdBgEIAEoBRIUCgxtYXhfYXR0ZW1wdHMYBSABKAUSEwoLbGVhc2VfZXBvY2gYBiABKAMSGAoQbGVhc2VfZXhwaXJlc19tcxgHIAEoAxISCgpjaGVja3BvaW50GAggASgMEisKBHRhZ3MYCSADKAsyHS5zb3VzLndvcmtlci52MS5Kb2IuVGFnc0VudHJ5EhEKCXBhcmVudF9pZBgKIAEoCRITCgtjYWxsYmFja19vZhgLIAEoCRIVCg1jcmVhdGVkX2F0X21zGAwgASgDGisKCVRhZ3NFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIloKB1NldHRsZWQSKQoIb3V0Y29tZXMYASADKAsyFy5zb3VzLndvcmtlci52MS5PdXRjb21lEiQKBWVycm9yGAIgASgLMhUuc291cy53b3JrZXIudjEuRXJyb3IiaQoHT3V0Y29tZRIKCgJpZBgBIAEoCRIKCgJvaxgCIAEoCBIMCgRjb2RlGAMgASgJEg8KB21lc3NhZ2UYBCABKAkSDQoFc3RhdGUYBSABKAkSGAoQbGVhc2VfZXhwaXJlc19tcxgGIAEoAyJtCghFbnF1ZXVlZBIpCgRqb2JzGAEgAygLMhsuc291cy53b3JrZXIudjEuRW5xdWV1ZWRKb2ISEAoIcmVwbGF5ZWQYAiABKAgSJAoFZXJyb3IYAyABKAsyFS5zb3VzLndvcmtlci52MS5FcnJvciI7CgtFbnF1ZXVlZEpvYhIKCgJpZBgBIAEoCRINCgVzdGF0ZRgCIAEoCRIRCglkdXBsaWNhdGUYAyABKAgiagoFRXJyb3ISDAoEY29kZRgBIAEoCRIPCgdtZXNzYWdlGAIgASgJEhYKDnJldHJ5X2FmdGVyX21zGAMgASgDEioKBmZpZWxkcxgEIAMoCzIaLnNvdXMud29ya2VyLnYxLkZpZWxkRXJyb3IiKwoKRmllbGRFcnJvchIMCgRwYXRoGAEgASgJEg8KB21lc3NhZ2UYAiABKAkyZQoNV29ya2VyU2VydmljZRJUCglMaWZlY3ljbGUSIC5zb3VzLndvcmtlci52MS5MaWZlY3ljbGVSZXF1ZXN0GiEuc291cy53b3JrZXIudjEuTGlmZWN5Y2xlUmVzcG9uc2UoATABQjFaL2dpdGh1Yi5jb20vY29kZXNvdXMvc291cy9hcGkvd29ya2VyL3YxO3dvcmtlcnYxYgZwcm90bzM");
+  fileDesc("Cgx3b3JrZXIucHJvdG8SDnNvdXMud29ya2VyLnYxIqwCChBMaWZlY3ljbGVSZXF1ZXN0EhIKCnJlcXVlc3RfaWQYASABKAQSJAoFaGVsbG8YAiABKAsyFS5zb3VzLndvcmtlci52MS5IZWxsbxIpCghlbnF1ZXVlcxgDIAMoCzIXLnNvdXMud29ya2VyLnYxLkVucXVldWUSIQoEYWNrcxgEIAMoCzITLnNvdXMud29ya2VyLnYxLkFjaxIjCgVmYWlscxgFIAMoCzIULnNvdXMud29ya2VyLnYxLkZhaWwSLQoKaGVhcnRiZWF0cxgGIAMoCzIZLnNvdXMud29ya2VyLnYxLkhlYXJ0YmVhdBIkCgVmZXRjaBgHIAEoCzIVLnNvdXMud29ya2VyLnYxLkZldGNoEhYKDmNhbmNlbF9mZXRjaGVzGAggAygEImAKBUhlbGxvEg4KBnRlbmFudBgBIAEoCRIRCgluYW1lc3BhY2UYAiABKAkSEQoJd29ya2VyX2lkGAMgASgJEhAKCGhvc3RuYW1lGAQgASgJEg8KB3ZlcnNpb24YBSABKAkiagoFRmV0Y2gSDgoGcXVldWVzGAEgAygJEg8KB2NyZWRpdHMYAiABKA0SEAoIbGVhc2VfbXMYAyABKAMSFAoHd2FpdF9tcxgEIAEoA0gAiAEBEgwKBG9uY2UYBSABKAhCCgoIX3dhaXRfbXMiVwoHRW5xdWV1ZRINCgVxdWV1ZRgBIAEoCRIkCgRqb2JzGAIgAygLMhYuc291cy53b3JrZXIudjEuTmV3Sm9iEhcKD2lkZW1wb3RlbmN5X2tleRgDIAEoCSK1BAoGTmV3Sm9iEg8KB3BheWxvYWQYASABKAwSEAoIcHJpb3JpdHkYAiABKAkSEQoJcnVuX2F0X21zGAMgASgDEhQKDGV4cGlyZV9hdF9tcxgEIAEoAxISCgp1bmlxdWVfa2V5GAUgASgJEhUKDXVuaXF1ZV90dGxfbXMYBiABKAMSFAoMbWF4X2F0dGVtcHRzGAcgASgFEg8KB2JhY2tvZmYYCCABKAkSGgoNYmFzZV9kZWxheV9tcxgJIAEoA0gAiAEBEhQKDG1heF9kZWxheV9tcxgKIAEoAxIOCgZqaXR0ZXIYCyABKAgSLgoEdGFncxgMIAMoCzIgLnNvdXMud29ya2VyLnYxLk5ld0pvYi5UYWdzRW50cnkSEgoKZGVwZW5kc19vbhgNIAMoCRIdChVvbl9kZXBlbmRlbmN5X2ZhaWx1cmUYDiABKAkSEAoIYmF0Y2hfaWQYDyABKAkSDAoEaG9sZBgQIAEoCBIVCg1yZXN1bHRfc2NoZW1hGBEgASgMEiQKBWNoYWluGBIgASgLMhUuc291cy53b3JrZXIudjEuQ2hhaW4SJgoGdGFyZ2V0GBMgASgLMhYuc291cy53b3JrZXIudjEuVGFyZ2V0EiQKBWFnZW50GBQgASgLMhUuc291cy53b3JrZXIudjEuQWdlbnQaKwoJVGFnc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCEAoOX2Jhc2VfZGVsYXlfbXMiZQoFQWdlbnQSFgoObWF4X2l0ZXJhdGlvbnMYASABKAMSFAoMbWF4X2Nvc3RfdXNkGAIgASgJEhwKFGl0ZXJhdGlvbl90aW1lb3V0X21zGAMgASgDEhAKCG9uX2xpbWl0GAQgASgJIowBCgVDaGFpbhIoCgVzdGVwcxgBIAMoCzIZLnNvdXMud29ya2VyLnYxLkNoYWluU3RlcBItCgpvbl9mYWlsdXJlGAIgASgLMhkuc291cy53b3JrZXIudjEuQ2hhaW5TdGVwEioKB29uX2V4aXQYAyABKAsyGS5zb3VzLndvcmtlci52MS5DaGFpblN0ZXAiPwoJQ2hhaW5TdGVwEg0KBXF1ZXVlGAEgASgJEiMKA2pvYhgCIAEoCzIWLnNvdXMud29ya2VyLnYxLk5ld0pvYiI6CgZUYXJnZXQSEAoIZnVuY3Rpb24YASABKAkSDQoFYWxpYXMYAiABKAkSDwoHdmVyc2lvbhgDIAEoAyKfAQoDQWNrEgoKAmlkGAEgASgJEhMKC2xlYXNlX2Vwb2NoGAIgASgDEg4KBnJlc3VsdBgDIAEoDBIQCghjb250aW51ZRgEIAEoCBIMCgRob2xkGAUgASgJEhIKCmNoZWNrcG9pbnQYBiABKAwSDQoFdHJhY2UYByABKAwSJAoFdXNhZ2UYCCADKAsyFS5zb3VzLndvcmtlci52MS5Vc2FnZSLPAQoFVXNhZ2USCwoDc2VxGAEgASgDEg0KBXBoYXNlGAIgASgJEg0KBW1vZGVsGAMgASgJEhAKCHByb3ZpZGVyGAQgASgJEhQKDGlucHV0X3Rva2VucxgFIAEoAxIVCg1vdXRwdXRfdG9rZW5zGAYgASgDEh0KFWNhY2hlX2NyZWF0aW9uX3Rva2VucxgHIAEoAxIZChFjYWNoZV9yZWFkX3Rva2VucxgIIAEoAxIVCghjb3N0X3VzZBgJIAEoCUgAiAEBQgsKCV9jb3N0X3VzZCLQAQoERmFpbBIKCgJpZBgBIAEoCRITCgtsZWFzZV9lcG9jaBgCIAEoAxINCgVlcnJvchgDIAEoCRINCgVzdGFjaxgEIAEoCRIbCg5yZXRyeV9hZnRlcl9tcxgFIAEoA0gAiAEBEhYKCXNub296ZV9tcxgGIAEoA0gBiAEBEg0KBWZhdGFsGAcgASgIEiQKBXVzYWdlGAggAygLMhUuc291cy53b3JrZXIudjEuVXNhZ2VCEQoPX3JldHJ5X2FmdGVyX21zQgwKCl9zbm9vemVfbXMipAEKCUhlYXJ0YmVhdBIKCgJpZBgBIAEoCRITCgtsZWFzZV9lcG9jaBgCIAEoAxIQCghsZWFzZV9tcxgDIAEoAxIqCghwcm9ncmVzcxgEIAEoCzIYLnNvdXMud29ya2VyLnYxLlByb2dyZXNzEhIKCmNoZWNrcG9pbnQYBSABKAwSJAoFdXNhZ2UYBiADKAsyFS5zb3VzLndvcmtlci52MS5Vc2FnZSI7CghQcm9ncmVzcxIPCgdjdXJyZW50GAEgASgDEg0KBXRvdGFsGAIgASgDEg8KB21lc3NhZ2UYAyABKAkisQIKEUxpZmVjeWNsZVJlc3BvbnNlEhIKCnJlcXVlc3RfaWQYASABKAQSKAoHZmV0Y2hlZBgCIAEoCzIXLnNvdXMud29ya2VyLnYxLkZldGNoZWQSJgoFYWNrZWQYAyABKAsyFy5zb3VzLndvcmtlci52MS5TZXR0bGVkEicKBmZhaWxlZBgEIAEoCzIXLnNvdXMud29ya2VyLnYxLlNldHRsZWQSKQoIZXh0ZW5kZWQYBSABKAsyFy5zb3VzLndvcmtlci52MS5TZXR0bGVkEioKCGVucXVldWVkGAYgAygLMhguc291cy53b3JrZXIudjEuRW5xdWV1ZWQSJAoFZXJyb3IYByABKAsyFS5zb3VzLndvcmtlci52MS5FcnJvchIQCghkcmFpbmluZxgIIAEoCCJgCgdGZXRjaGVkEiEKBGpvYnMYASADKAsyEy5zb3VzLndvcmtlci52MS5Kb2ISDAoEZG9uZRgCIAEoCBIkCgVlcnJvchgDIAEoCzIVLnNvdXMud29ya2VyLnYxLkVycm9yIrQCCgNKb2ISCgoCaWQYASABKAkSDQoFcXVldWUYAiABKAkSDwoHcGF5bG9hZBgDIAEoDBIPCgdhdHRlbXB0GAQgASgFEhQKDG1heF9hdHRlbXB0cxgFIAEoBRITCgtsZWFzZV9lcG9jaBgGIAEoAxIYChBsZWFzZV9leHBpcmVzX21zGAcgASgDEhIKCmNoZWNrcG9pbnQYCCABKAwSKwoEdGFncxgJIAMoCzIdLnNvdXMud29ya2VyLnYxLkpvYi5UYWdzRW50cnkSEQoJcGFyZW50X2lkGAogASgJEhMKC2NhbGxiYWNrX29mGAsgASgJEhUKDWNyZWF0ZWRfYXRfbXMYDCABKAMaKwoJVGFnc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiWgoHU2V0dGxlZBIpCghvdXRjb21lcxgBIAMoCzIXLnNvdXMud29ya2VyLnYxLk91dGNvbWUSJAoFZXJyb3IYAiABKAsyFS5zb3VzLndvcmtlci52MS5FcnJvciJpCgdPdXRjb21lEgoKAmlkGAEgASgJEgoKAm9rGAIgASgIEgwKBGNvZGUYAyABKAkSDwoHbWVzc2FnZRgEIAEoCRINCgVzdGF0ZRgFIAEoCRIYChBsZWFzZV9leHBpcmVzX21zGAYgASgDIm0KCEVucXVldWVkEikKBGpvYnMYASADKAsyGy5zb3VzLndvcmtlci52MS5FbnF1ZXVlZEpvYhIQCghyZXBsYXllZBgCIAEoCBIkCgVlcnJvchgDIAEoCzIVLnNvdXMud29ya2VyLnYxLkVycm9yIjsKC0VucXVldWVkSm9iEgoKAmlkGAEgASgJEg0KBXN0YXRlGAIgASgJEhEKCWR1cGxpY2F0ZRgDIAEoCCJqCgVFcnJvchIMCgRjb2RlGAEgASgJEg8KB21lc3NhZ2UYAiABKAkSFgoOcmV0cnlfYWZ0ZXJfbXMYAyABKAMSKgoGZmllbGRzGAQgAygLMhouc291cy53b3JrZXIudjEuRmllbGRFcnJvciIrCgpGaWVsZEVycm9yEgwKBHBhdGgYASABKAkSDwoHbWVzc2FnZRgCIAEoCTJlCg1Xb3JrZXJTZXJ2aWNlElQKCUxpZmVjeWNsZRIgLnNvdXMud29ya2VyLnYxLkxpZmVjeWNsZVJlcXVlc3QaIS5zb3VzLndvcmtlci52MS5MaWZlY3ljbGVSZXNwb25zZSgBMAFCMVovZ2l0aHViLmNvbS9jb2Rlc291cy9zb3VzL2FwaS93b3JrZXIvdjE7d29ya2VydjFiBnByb3RvMw");
 
 /**
  * LifecycleRequest is a frame of a worker. It may have any of its parts.
@@ -324,6 +324,11 @@ export type NewJob = Message<"sous.worker.v1.NewJob"> & {
    * @generated from field: sous.worker.v1.Target target = 19;
    */
   target?: Target | undefined;
+
+  /**
+   * @generated from field: sous.worker.v1.Agent agent = 20;
+   */
+  agent?: Agent | undefined;
 };
 
 /**
@@ -332,6 +337,44 @@ export type NewJob = Message<"sous.worker.v1.NewJob"> & {
  */
 export const NewJobSchema: GenMessage<NewJob> = /*@__PURE__*/
   messageDesc(file_worker, 4);
+
+/**
+ * Agent makes a job run in iterations, within limits.
+ *
+ * @generated from message sous.worker.v1.Agent
+ */
+export type Agent = Message<"sous.worker.v1.Agent"> & {
+  /**
+   * @generated from field: int64 max_iterations = 1;
+   */
+  maxIterations: bigint;
+
+  /**
+   * A decimal number of US dollars; empty for no limit.
+   *
+   * @generated from field: string max_cost_usd = 2;
+   */
+  maxCostUsd: string;
+
+  /**
+   * @generated from field: int64 iteration_timeout_ms = 3;
+   */
+  iterationTimeoutMs: bigint;
+
+  /**
+   * fail or hold.
+   *
+   * @generated from field: string on_limit = 4;
+   */
+  onLimit: string;
+};
+
+/**
+ * Describes the message sous.worker.v1.Agent.
+ * Use `create(AgentSchema)` to create a new message.
+ */
+export const AgentSchema: GenMessage<Agent> = /*@__PURE__*/
+  messageDesc(file_worker, 5);
 
 /**
  * Chain lists the jobs that follow a job.
@@ -360,7 +403,7 @@ export type Chain = Message<"sous.worker.v1.Chain"> & {
  * Use `create(ChainSchema)` to create a new message.
  */
 export const ChainSchema: GenMessage<Chain> = /*@__PURE__*/
-  messageDesc(file_worker, 5);
+  messageDesc(file_worker, 6);
 
 /**
  * ChainStep is a job of a chain.
@@ -386,7 +429,7 @@ export type ChainStep = Message<"sous.worker.v1.ChainStep"> & {
  * Use `create(ChainStepSchema)` to create a new message.
  */
 export const ChainStepSchema: GenMessage<ChainStep> = /*@__PURE__*/
-  messageDesc(file_worker, 6);
+  messageDesc(file_worker, 7);
 
 /**
  * Target is the function that a job runs.
@@ -415,7 +458,7 @@ export type Target = Message<"sous.worker.v1.Target"> & {
  * Use `create(TargetSchema)` to create a new message.
  */
 export const TargetSchema: GenMessage<Target> = /*@__PURE__*/
-  messageDesc(file_worker, 7);
+  messageDesc(file_worker, 8);
 
 /**
  * Ack settles an attempt that succeeded.
@@ -460,6 +503,20 @@ export type Ack = Message<"sous.worker.v1.Ack"> & {
    * @generated from field: bytes checkpoint = 6;
    */
   checkpoint: Uint8Array;
+
+  /**
+   * JSON, kept with the iteration that the ack ends; empty for none.
+   *
+   * @generated from field: bytes trace = 7;
+   */
+  trace: Uint8Array;
+
+  /**
+   * At most 32 entries.
+   *
+   * @generated from field: repeated sous.worker.v1.Usage usage = 8;
+   */
+  usage: Usage[];
 };
 
 /**
@@ -467,7 +524,70 @@ export type Ack = Message<"sous.worker.v1.Ack"> & {
  * Use `create(AckSchema)` to create a new message.
  */
 export const AckSchema: GenMessage<Ack> = /*@__PURE__*/
-  messageDesc(file_worker, 8);
+  messageDesc(file_worker, 9);
+
+/**
+ * Usage is what one call of a model has used.
+ *
+ * @generated from message sous.worker.v1.Usage
+ */
+export type Usage = Message<"sous.worker.v1.Usage"> & {
+  /**
+   * Orders the entries of a lease. Acks and fails may leave it 0 in all of theirs.
+   *
+   * @generated from field: int64 seq = 1;
+   */
+  seq: bigint;
+
+  /**
+   * @generated from field: string phase = 2;
+   */
+  phase: string;
+
+  /**
+   * @generated from field: string model = 3;
+   */
+  model: string;
+
+  /**
+   * @generated from field: string provider = 4;
+   */
+  provider: string;
+
+  /**
+   * @generated from field: int64 input_tokens = 5;
+   */
+  inputTokens: bigint;
+
+  /**
+   * @generated from field: int64 output_tokens = 6;
+   */
+  outputTokens: bigint;
+
+  /**
+   * @generated from field: int64 cache_creation_tokens = 7;
+   */
+  cacheCreationTokens: bigint;
+
+  /**
+   * @generated from field: int64 cache_read_tokens = 8;
+   */
+  cacheReadTokens: bigint;
+
+  /**
+   * A decimal number of US dollars. Without it, the prices of the tenant decide.
+   *
+   * @generated from field: optional string cost_usd = 9;
+   */
+  costUsd?: string | undefined;
+};
+
+/**
+ * Describes the message sous.worker.v1.Usage.
+ * Use `create(UsageSchema)` to create a new message.
+ */
+export const UsageSchema: GenMessage<Usage> = /*@__PURE__*/
+  messageDesc(file_worker, 10);
 
 /**
  * Fail settles an attempt that failed.
@@ -515,6 +635,13 @@ export type Fail = Message<"sous.worker.v1.Fail"> & {
    * @generated from field: bool fatal = 7;
    */
   fatal: boolean;
+
+  /**
+   * At most 32 entries.
+   *
+   * @generated from field: repeated sous.worker.v1.Usage usage = 8;
+   */
+  usage: Usage[];
 };
 
 /**
@@ -522,7 +649,7 @@ export type Fail = Message<"sous.worker.v1.Fail"> & {
  * Use `create(FailSchema)` to create a new message.
  */
 export const FailSchema: GenMessage<Fail> = /*@__PURE__*/
-  messageDesc(file_worker, 9);
+  messageDesc(file_worker, 11);
 
 /**
  * Heartbeat extends a lease.
@@ -558,6 +685,13 @@ export type Heartbeat = Message<"sous.worker.v1.Heartbeat"> & {
    * @generated from field: bytes checkpoint = 5;
    */
   checkpoint: Uint8Array;
+
+  /**
+   * At most 32 entries, each with a seq.
+   *
+   * @generated from field: repeated sous.worker.v1.Usage usage = 6;
+   */
+  usage: Usage[];
 };
 
 /**
@@ -565,7 +699,7 @@ export type Heartbeat = Message<"sous.worker.v1.Heartbeat"> & {
  * Use `create(HeartbeatSchema)` to create a new message.
  */
 export const HeartbeatSchema: GenMessage<Heartbeat> = /*@__PURE__*/
-  messageDesc(file_worker, 10);
+  messageDesc(file_worker, 12);
 
 /**
  * Progress is a worker's report of its progress.
@@ -594,7 +728,7 @@ export type Progress = Message<"sous.worker.v1.Progress"> & {
  * Use `create(ProgressSchema)` to create a new message.
  */
 export const ProgressSchema: GenMessage<Progress> = /*@__PURE__*/
-  messageDesc(file_worker, 11);
+  messageDesc(file_worker, 13);
 
 /**
  * LifecycleResponse answers a frame, or brings jobs of a fetch.
@@ -660,7 +794,7 @@ export type LifecycleResponse = Message<"sous.worker.v1.LifecycleResponse"> & {
  * Use `create(LifecycleResponseSchema)` to create a new message.
  */
 export const LifecycleResponseSchema: GenMessage<LifecycleResponse> = /*@__PURE__*/
-  messageDesc(file_worker, 12);
+  messageDesc(file_worker, 14);
 
 /**
  * Fetched has jobs of a fetch.
@@ -693,7 +827,7 @@ export type Fetched = Message<"sous.worker.v1.Fetched"> & {
  * Use `create(FetchedSchema)` to create a new message.
  */
 export const FetchedSchema: GenMessage<Fetched> = /*@__PURE__*/
-  messageDesc(file_worker, 13);
+  messageDesc(file_worker, 15);
 
 /**
  * Job is a job under a lease.
@@ -771,7 +905,7 @@ export type Job = Message<"sous.worker.v1.Job"> & {
  * Use `create(JobSchema)` to create a new message.
  */
 export const JobSchema: GenMessage<Job> = /*@__PURE__*/
-  messageDesc(file_worker, 14);
+  messageDesc(file_worker, 16);
 
 /**
  * Settled has the outcomes of one part of a frame.
@@ -799,7 +933,7 @@ export type Settled = Message<"sous.worker.v1.Settled"> & {
  * Use `create(SettledSchema)` to create a new message.
  */
 export const SettledSchema: GenMessage<Settled> = /*@__PURE__*/
-  messageDesc(file_worker, 15);
+  messageDesc(file_worker, 17);
 
 /**
  * Outcome is the result for one job.
@@ -843,7 +977,7 @@ export type Outcome = Message<"sous.worker.v1.Outcome"> & {
  * Use `create(OutcomeSchema)` to create a new message.
  */
 export const OutcomeSchema: GenMessage<Outcome> = /*@__PURE__*/
-  messageDesc(file_worker, 16);
+  messageDesc(file_worker, 18);
 
 /**
  * Enqueued is the result of an enqueue.
@@ -878,7 +1012,7 @@ export type Enqueued = Message<"sous.worker.v1.Enqueued"> & {
  * Use `create(EnqueuedSchema)` to create a new message.
  */
 export const EnqueuedSchema: GenMessage<Enqueued> = /*@__PURE__*/
-  messageDesc(file_worker, 17);
+  messageDesc(file_worker, 19);
 
 /**
  * EnqueuedJob is a job that was added, or the one that has its unique key.
@@ -907,7 +1041,7 @@ export type EnqueuedJob = Message<"sous.worker.v1.EnqueuedJob"> & {
  * Use `create(EnqueuedJobSchema)` to create a new message.
  */
 export const EnqueuedJobSchema: GenMessage<EnqueuedJob> = /*@__PURE__*/
-  messageDesc(file_worker, 18);
+  messageDesc(file_worker, 20);
 
 /**
  * Error is a failure with a code of the HTTP API.
@@ -943,7 +1077,7 @@ export type Error = Message<"sous.worker.v1.Error"> & {
  * Use `create(ErrorSchema)` to create a new message.
  */
 export const ErrorSchema: GenMessage<Error> = /*@__PURE__*/
-  messageDesc(file_worker, 19);
+  messageDesc(file_worker, 21);
 
 /**
  * FieldError is a fault of one field.
@@ -967,7 +1101,7 @@ export type FieldError = Message<"sous.worker.v1.FieldError"> & {
  * Use `create(FieldErrorSchema)` to create a new message.
  */
 export const FieldErrorSchema: GenMessage<FieldError> = /*@__PURE__*/
-  messageDesc(file_worker, 20);
+  messageDesc(file_worker, 22);
 
 /**
  * WorkerService serves workers.

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/jsonfault"
 )
 
 // defaultListLimit is the number of items that a list command shows without --limit.
@@ -87,7 +88,7 @@ func readJSONText(name, value string, stdin io.Reader, limit int64) (json.RawMes
 	default:
 		raw = []byte(value)
 	}
-	if why := api.JSONFault(raw); why != "" {
+	if why := jsonfault.Of(raw); why != "" {
 		return nil, api.Errorf(api.CodeValidationJSON, "%s is not JSON: %s", name, why)
 	}
 	return raw, nil

@@ -19,7 +19,7 @@ import (
 )
 
 func (a commands) jobCommand() *cobra.Command {
-	commands := []*cobra.Command{a.jobEnqueueCommand(), a.jobGetCommand(), a.jobListCommand(), a.jobSearchCommand(), a.bulkCommand()}
+	commands := []*cobra.Command{a.jobEnqueueCommand(), a.jobGetCommand(), a.jobListCommand(), a.jobSearchCommand(), a.jobIterationsCommand(), a.bulkCommand()}
 	return a.RemoteGroup("job", "Enqueue, show and control jobs", append(commands, a.transitionCommands()...)...)
 }
 
@@ -228,6 +228,12 @@ func jobText(j api.Job) string {
 		add("WORKER", j.WorkerID)
 	}
 	add("HOST", j.Host)
+	if j.Agent != nil {
+		add("ITERATION", fmt.Sprintf("%d of %d", j.Iteration, j.Agent.Iterations()))
+	}
+	if j.Usage != nil {
+		add("SPENT", spentText(*j.Usage))
+	}
 	var b strings.Builder
 	b.WriteString(command.Table([]string{"JOB", j.ID}, rows))
 	for _, part := range []struct {

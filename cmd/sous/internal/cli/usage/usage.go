@@ -1,6 +1,7 @@
 // Package usage holds the commands about what tenants may use and what they use.
 //
-//	sous usage   usage.go
+//	sous usage   usage.go, ai.go
+//	sous price   ai.go      list, set, delete
 //	sous limits  limits.go  get, set
 //	sous kv      kv.go      list, get, delete
 package usage
@@ -22,7 +23,7 @@ type commands struct{ *command.App }
 // Commands returns the commands about limits, usage and cs.kv.
 func Commands(a *command.App) []*cobra.Command {
 	c := commands{a}
-	return []*cobra.Command{c.usageCommand(), c.limitsCommand(), c.kvCommand()}
+	return []*cobra.Command{c.usageCommand(), c.limitsCommand(), c.kvCommand(), c.priceCommand()}
 }
 
 func (a commands) usageCommand() *cobra.Command {
@@ -48,6 +49,7 @@ each day in UTC, by default on the last seven.`,
 	a.RegisterRemote(cmd.Flags())
 	cmd.Flags().StringVar(&o.From, "from", "", "first day, such as 2026-11-19")
 	cmd.Flags().StringVar(&o.To, "to", "", "last day (default today)")
+	cmd.AddCommand(a.aiCommand())
 	cmd.Flags().BoolVar(&o.ByFunction, "by-function", false, "show the days of each function")
 	return cmd
 }

@@ -1,4 +1,5 @@
-package api
+// Package jsonfault explains why a text is not JSON.
+package jsonfault
 
 import (
 	"bytes"
@@ -9,9 +10,9 @@ import (
 	"unicode/utf8"
 )
 
-// JSONFault says why text is not one JSON value, and where: "line 1, column 7: unexpected '}'".
+// Of says why text is not one JSON value, and where: "line 1, column 7: unexpected '}'".
 // It returns "" for JSON.
-func JSONFault(text []byte) string {
+func Of(text []byte) string {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return "it is empty"
 	}

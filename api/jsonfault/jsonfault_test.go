@@ -1,13 +1,13 @@
-package api_test
+package jsonfault_test
 
 import (
 	"encoding/json"
 	"testing"
 
-	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/jsonfault"
 )
 
-func TestJSONFault(t *testing.T) {
+func TestOf(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		`{"a": 1}`:          "",
@@ -30,8 +30,8 @@ func TestJSONFault(t *testing.T) {
 		`tr e`:              "line 1, column 3: unexpected ' '",
 		`trux`:              "line 1, column 4: unexpected 'x'",
 	} {
-		if got := api.JSONFault([]byte(text)); got != want || (got == "") != json.Valid([]byte(text)) {
-			t.Errorf("JSONFault(%q): got %q, want %q", text, got, want)
+		if got := jsonfault.Of([]byte(text)); got != want || (got == "") != json.Valid([]byte(text)) {
+			t.Errorf("Of(%q): got %q, want %q", text, got, want)
 		}
 	}
 }

@@ -1,0 +1,28 @@
+-- note_moves notes the events of those of n moves that are going to be made, by the runs that their
+-- jobs have. The arguments are those of job_move.lua.
+local function note_moves(runs, n)
+  for i = 1, n do
+    local first = 5 + 19 * (i - 1)
+    local id, read, new_run = unpack(ARGV, first, first + 2)
+    local events, detail = unpack(ARGV, first + 17, first + 18)
+    if runs[i] == read and read ~= new_run then
+      for event_type in string.gmatch(events, '%S+') do
+        note_event(event_type, id, detail)
+      end
+    end
+  end
+end
+
+-- release_unique deletes a unique key, nil for none, if the job holds it.
+local function release_unique(unique_key, id)
+  if unique_key and redis.call('GET', unique_key) == id then
+    redis.call('DEL', unique_key)
+  end
+end
+
+-- set_field sets a field of a hash, '' for none.
+local function set_field(key, field, value)
+  if field ~= '' then
+    redis.call('HSET', key, field, value)
+  end
+end
