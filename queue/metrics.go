@@ -1,12 +1,7 @@
 package queue
 
 import (
-	"context"
-	"maps"
-	"slices"
 	"strconv"
-	"sync"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -14,6 +9,7 @@ import (
 	"github.com/codesous/sous/api/agent"
 	"github.com/codesous/sous/metrics"
 	"github.com/codesous/sous/queue/internal/claim"
+	"github.com/codesous/sous/queue/internal/depths"
 	"github.com/codesous/sous/queue/internal/jobstore"
 )
 
@@ -30,7 +26,7 @@ type brokerMetrics struct {
 	maintained *prometheus.CounterVec
 	tokens     *prometheus.CounterVec
 	cost       prometheus.Counter
-	depths     *depths
+	depths     *depths.Collector
 }
 
 func newBrokerMetrics(b *Broker) *brokerMetrics {
@@ -55,7 +51,7 @@ func newBrokerMetrics(b *Broker) *brokerMetrics {
 			Namespace: metrics.Namespace, Subsystem: "queue", Name: "ai_cost_usd_total",
 			Help: "US dollars that jobs reported as spent on models, or that prices made of their tokens.",
 		}),
-		depths: newDepths(b),
+		depths: depths.New(b.life, b.readQueues),
 	}
 }
 
@@ -90,13 +86,13 @@ func (m *brokerMetrics) added(q jobstore.Queue, items []*jobstore.Entry) {
 	for outcome, n := range counts {
 		m.enqueued.WithLabelValues(outcome).Add(float64(n))
 	}
-	m.depths.touch(q)
+	m.depths.Touch(q)
 }
 
 // claimed counts a claim that returned status and jobs at now, a Unix time in milliseconds. The
 // wait is observed for first attempts only, and not for jobs that another job made.
 func (m *brokerMetrics) claimed(q jobstore.Queue, status string, jobs []api.FetchedJob, now int64) {
-	m.depths.touch(q)
+	m.depths.Touch(q)
 	switch {
 	case status != claim.ClaimOK:
 	case len(jobs) == 0:
@@ -157,95 +153,4 @@ func (m *brokerMetrics) tended(c Counts) {
 		m.maintained.WithLabelValues(kind).Add(float64(n))
 	}
 	m.lost.WithLabelValues("reclaimed").Add(float64(c.Reclaimed))
-}
-
-// depths is a collector of the depths of queues that this process has used recently, and of
-// those among them that still have work, at most depthQueues. A scrape reads them in one
-// pipeline, at most once every depthEvery.
-type depths struct {
-	b             *Broker
-	depth, oldest *prometheus.Desc
-
-	mu     sync.Mutex // enqueues and fetches lock it, so it is never held during a read of the store
-	recent map[jobstore.Queue]time.Time
-
-	collecting sync.Mutex // guards the fields below
-	readAt     time.Time
-	last       map[jobstore.Queue]api.Queue
-}
-
-// Each of depthQueues queues is one time series for each state, plus one.
-const (
-	depthQueues  = 500
-	depthEvery   = 5 * time.Second
-	depthKept    = 10 * time.Minute // how long an unused queue without work is exported
-	depthTimeout = 3 * time.Second
-)
-
-func newDepths(b *Broker) *depths {
-	labels := []string{"tenant", "namespace", "queue"}
-	name := func(s string) string { return prometheus.BuildFQName(metrics.Namespace, "queue", s) }
-	return &depths{
-		b: b, recent: map[jobstore.Queue]time.Time{}, last: map[jobstore.Queue]api.Queue{},
-		depth:  prometheus.NewDesc(name("jobs"), "Jobs in a queue, by state.", append(labels, "state"), nil),
-		oldest: prometheus.NewDesc(name("oldest_pending_seconds"), "Age of the oldest pending job in a queue.", labels, nil),
-	}
-}
-
-// touch records that this process uses q.
-func (d *depths) touch(q jobstore.Queue) {
-	now := time.Now()
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if _, known := d.recent[q]; known || len(d.recent) < depthQueues {
-		d.recent[q] = now
-	}
-}
-
-// Describe implements prometheus.Collector.
-func (d *depths) Describe(ch chan<- *prometheus.Desc) {
-	ch <- d.depth
-	ch <- d.oldest
-}
-
-// Collect implements prometheus.Collector. If the store is unavailable it exports the values
-// that were read last.
-func (d *depths) Collect(ch chan<- prometheus.Metric) {
-	d.collecting.Lock()
-	defer d.collecting.Unlock()
-	if time.Since(d.readAt) >= depthEvery {
-		d.read()
-	}
-	for key, q := range d.last {
-		labels := []string{key.Tenant, q.Namespace, q.Queue}
-		for state, n := range q.Depths {
-			ch <- prometheus.MustNewConstMetric(d.depth, prometheus.GaugeValue, float64(n), append(labels, string(state))...)
-		}
-		ch <- prometheus.MustNewConstMetric(d.oldest, prometheus.GaugeValue, float64(q.OldestPendingMS)/1000, labels...)
-	}
-}
-
-// read reads the depths from the store. The caller holds d.collecting.
-func (d *depths) read() {
-	d.mu.Lock()
-	keys := slices.Collect(maps.Keys(d.recent))
-	d.mu.Unlock()
-	if len(keys) == 0 {
-		return
-	}
-	ctx, cancel := context.WithTimeout(d.b.life, depthTimeout)
-	defer cancel()
-	found, err := d.b.readQueues(ctx, keys)
-	if err != nil {
-		return // the metrics of the store count the failure
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.readAt, d.last = time.Now(), make(map[jobstore.Queue]api.Queue, len(found))
-	for i, q := range found {
-		d.last[keys[i]] = q
-		if time.Since(d.recent[keys[i]]) > depthKept && q.Depths[api.JobPending]+q.Depths[api.JobActive]+q.Depths[api.JobRetrying]+q.Depths[api.JobScheduled] == 0 {
-			delete(d.recent, keys[i])
-		}
-	}
 }

@@ -462,13 +462,12 @@ func (k JobKeys) Ledger(id string) string { return "cs:job:" + k.tenant + ":" + 
 // Dependents is the set of the jobs that wait for a job.
 func (k JobKeys) Dependents(id string) string { return "cs:job:" + k.tenant + ":" + id + ":dependents" }
 
-// Spending is the hash of a tenant's sums of a day, which counts from 1970 in UTC, Prices that of
-// its prices; see package storage/spending.
+// Spending is the hash of a tenant's sums of a day, counted from 1970 in UTC; see storage/spending.
 func (k JobKeys) Spending(day int64) string {
 	return "cs:spending:" + k.tenant + ":" + strconv.FormatInt(day, 10)
 }
 
-// Prices is documented at Spending.
+// Prices is the hash of a tenant's prices of models; see storage/spending.
 func (k JobKeys) Prices() string { return "cs:prices:" + k.tenant }
 
 // Events is the stream of a tenant's events, see package storage/events.

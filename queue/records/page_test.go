@@ -27,7 +27,7 @@ func (r *replies) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 func (r *replies) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		err := next(ctx, cmd)
-		n := 0
+		var n int
 		switch c := cmd.(type) {
 		case *redis.ZSliceCmd:
 			n = len(c.Val())

@@ -105,6 +105,14 @@ func digest(text string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
+// openMirror opens the mirror, and the bulk operations, which search it.
+func (p *platform) openMirror(life context.Context, s settings, store *storage.Store, broker *queue.Broker) error {
+	if err := p.keepMirror(life, s, store, broker); err != nil {
+		return err
+	}
+	return p.runBulk(life, s, store, broker)
+}
+
 // keepMirror opens the mirror of a replica with that role, and starts what fills it until life ends. Where
 // the folder cannot be used, the mirror is stopped and says so; everything else goes on.
 func (p *platform) keepMirror(life context.Context, s settings, store *storage.Store, broker *queue.Broker) error {

@@ -145,10 +145,7 @@ func (p *platform) openParts(ctx, life, working context.Context, s settings) err
 	if err := p.openActivities(ctx, working, s, store, engine, cadence); err != nil {
 		return err
 	}
-	if err := p.keepMirror(life, s, store, broker); err != nil {
-		return err
-	}
-	if err := p.runBulk(life, s, store, broker); err != nil {
+	if err := p.openMirror(life, s, store, broker); err != nil {
 		return err
 	}
 	if err := p.openServer(ctx, s, store, engine, broker, schedules); err != nil {
