@@ -583,12 +583,10 @@ const DueShards = 16
 // which they are due (see MarkDue).
 func KeyDue(shard int) string { return "cs:due:" + strconv.Itoa(shard) }
 
-// KeyReady is a shard of the ready set: the fn. queues in which a fetch may find work, by the
-// moment from which it may.
+// KeyReady is a shard of the ready set: the fn. queues by the moment from which a fetch may find work.
 func KeyReady(shard int) string { return "cs:ready:" + strconv.Itoa(shard) }
 
-// ChannelWake is the pub/sub channel of package queue. It carries t/ns/q of queues that got
-// work, and notices that something is due soon.
+// ChannelWake is the pub/sub channel of package queue: t/ns/q of queues with work, and notices of due work.
 const ChannelWake = "cs:wake"
 
 // KeyBulkDue is the sorted set of the bulk operations of all tenants that run; see package queue/bulk.
