@@ -6,6 +6,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/search"
+	"github.com/codesous/sous/controlplane"
 )
 
 // someBulk is a body that creates an operation.
@@ -115,13 +116,17 @@ func TestBulkIsIdempotent(t *testing.T) {
 	}
 }
 
-// A tenant has at most MaxBulkRunning operations that run. One that was cancelled makes room.
+// A tenant has at most as many running operations as the limits say. One that was cancelled makes room.
 func TestBulkLimitOfATenant(t *testing.T) {
 	t.Parallel()
 	_, mirrored := openMirror(t)
 	h := start(t, mirrored)
 	var last search.Bulk
-	for range search.MaxBulkRunning {
+	limits := ok[controlplane.Limits](t, h.call(t, "GET", "/v1/limits", ""), 200).Bulk
+	if want := (controlplane.BulkLimits{Running: 4, ChangedJobs: 10_000_000, Errors: 20, RetentionMS: 604_800_000}); limits != want {
+		t.Errorf("got limits %+v, want %+v", limits, want)
+	}
+	for range limits.Running {
 		last = ok[search.Bulk](t, h.call(t, "POST", h.at("T/bulk"), someBulk), 202)
 	}
 	h.call(t, "POST", h.at("T/bulk"), someBulk).refused(t, 409, api.CodeBulkLimit)
