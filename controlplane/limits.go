@@ -2,6 +2,7 @@ package controlplane
 
 import (
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/search"
 	"github.com/codesous/sous/controlplane/jobs"
 	"github.com/codesous/sous/controlplane/rest"
 )
@@ -18,6 +19,7 @@ type Limits struct {
 	Activation ActivationLimits `json:"activation"`
 	Job        JobLimits        `json:"job"`
 	Queue      QueueLimits      `json:"queue"`
+	Bulk       BulkLimits       `json:"bulk"`
 	Schedule   ScheduleLimits   `json:"schedule"`
 	Task       TaskLimits       `json:"task"`
 	Cadence    CadenceLimits    `json:"cadence"`
@@ -121,6 +123,14 @@ type QueueLimits struct {
 	RateLimit      int   `json:"rate_limit"`
 	RateWindowMS   Bound `json:"rate_window_ms"`
 	RetentionMS    Bound `json:"retention_ms"` // the default is that of the caller's tenant
+}
+
+// BulkLimits bound bulk operations.
+type BulkLimits struct {
+	Running     int   `json:"running"`      // of a tenant
+	ChangedJobs int   `json:"changed_jobs"` // the largest limit of an operation
+	Errors      int   `json:"errors"`       // that an operation keeps
+	RetentionMS int64 `json:"retention_ms"` // after its end
 }
 
 // TaskLimits bound tasks and reports about them.
@@ -242,6 +252,9 @@ func limitsInForce(keep retentions) Limits {
 			RateLimit:      api.MaxRateLimit,
 			RetentionMS:    Bound{Min: api.MinRetentionMS, Max: api.MaxRetentionMS, Default: keep.jobs},
 			RateWindowMS:   Bound{Min: api.MinRateWindowMS, Max: api.MaxRateWindowMS, Default: api.DefaultRateWindowMS},
+		},
+		Bulk: BulkLimits{
+			Running: search.MaxBulkRunning, ChangedJobs: search.MaxBulkLimit, Errors: search.MaxBulkErrors, RetentionMS: search.BulkRetentionMS,
 		},
 		Schedule: scheduleLimits(),
 		Task:     taskLimits(),

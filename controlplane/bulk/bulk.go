@@ -73,6 +73,7 @@ func (a *API) Endpoints() []rest.Endpoint {
 			Description: "The operation runs on replicas with a mirror and continues after any of them dies. It examines the jobs that were created before it, oldest first. " +
 				"Each is read in the store and changed only if it still matches; full text is not compared again. delete needs cs:job:delete too. " +
 				"A tenant has at most 4 operations that run. With Idempotency-Key it is safe to repeat, and a repeat answers 200.",
+			Also: []rest.Answer{{Status: http.StatusOK, Content: rest.JSON(search.Bulk{})}},
 		}, a.create),
 		rest.Operation(rest.Route{
 			Method: http.MethodPost, Path: pathBulk + ":preview", Action: access.JobRead, Extent: rest.HandlerNamespace,

@@ -56,6 +56,7 @@ type Operations struct {
 	broker   *queue.Broker
 	selector Selector
 	log      *zap.Logger
+	metrics  *runnerMetrics
 	wake     chan struct{} // has a token when an operation was created here
 }
 
@@ -68,7 +69,8 @@ func New(store *storage.Store, broker *queue.Broker, selector Selector, log *zap
 		log = zap.NewNop()
 	}
 	return &Operations{
-		store: store, states: store.States(index(store.Keys())), slots: store.States(), broker: broker, selector: selector, log: log, wake: make(chan struct{}, 1),
+		store: store, states: store.States(index(store.Keys())), slots: store.States(), broker: broker, selector: selector, log: log,
+		metrics: newRunnerMetrics(), wake: make(chan struct{}, 1),
 	}, nil
 }
 

@@ -53,14 +53,17 @@ func (o *Operations) Run(ctx context.Context) {
 // RunOnce works on one chunk of one due operation of each tenant: of that which is due for the longest
 // time. It returns the number of operations that it worked on.
 func (o *Operations) RunOnce(ctx context.Context) (worked int, err error) {
-	due, err := o.store.Client().ZRangeByScoreWithScores(ctx, storage.KeyBulkDue, &redis.ZRangeBy{Min: "-inf", Max: strconv.FormatInt(o.store.NowMS(), 10), Count: maxRead}).Result()
-	if err != nil {
+	pipe := o.store.Client().Pipeline()
+	running := pipe.ZCard(ctx, storage.KeyBulkDue)
+	read := pipe.ZRangeByScoreWithScores(ctx, storage.KeyBulkDue, &redis.ZRangeBy{Min: "-inf", Max: strconv.FormatInt(o.store.NowMS(), 10), Count: maxRead})
+	if _, err := pipe.Exec(ctx); err != nil {
 		return 0, storage.Failure(ctx, "read due bulk operations", err)
 	}
+	o.metrics.running.Set(float64(running.Val()))
 	visited := map[string]bool{}
 	var group errgroup.Group
 	group.SetLimit(atOnce)
-	for _, z := range due {
+	for _, z := range read.Val() {
 		member, _ := z.Member.(string)
 		tenant, _, _ := strings.Cut(member, "/")
 		if visited[tenant] || ctx.Err() != nil {
@@ -140,8 +143,12 @@ func (o *Operations) work(ctx context.Context, member string) (next int64, err e
 // operation that was cancelled meanwhile is added to it. Progress of one that another replica has
 // continued is dropped: that replica examines the same jobs.
 func (o *Operations) save(ctx context.Context, r, after *record) (ended bool, err error) {
+	before := r
 	for range maxTries {
 		done, err := o.write(ctx, r, after)
+		if done {
+			o.metrics.examined(r.Operation, &before.Bulk, &after.Bulk)
+		}
 		if done || err != nil {
 			return after.State != search.BulkRunning, err
 		}

@@ -149,7 +149,7 @@ func TestMetricsAreDocumentedAndMove(t *testing.T) {
 	server := config.Serve(t)
 	w.server = server
 	scrapes := []families{scrape(t, server.Output())}
-	for _, step := range []func(){w.ordinary, w.secrets, w.webhooks, w.jobs, w.tasks, w.quotas, w.schedules, w.activities, w.crowd, w.deaths, w.outage} {
+	for _, step := range []func(){w.ordinary, w.secrets, w.webhooks, w.jobs, w.bulk, w.tasks, w.quotas, w.schedules, w.activities, w.crowd, w.deaths, w.outage} {
 		step()
 		scrapes = append(scrapes, w.during...)
 		w.during = nil

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 	"go.uber.org/zap"
 
+	"github.com/codesous/sous/metrics"
 	"github.com/codesous/sous/queue"
 	"github.com/codesous/sous/queue/bulk"
 	"github.com/codesous/sous/storage"
@@ -153,9 +154,13 @@ func (p *platform) runBulk(life context.Context, s settings, store *storage.Stor
 	if err != nil {
 		return err
 	}
-	if s.has(roleMirror) {
-		p.loops.Go(func() { p.bulk.Run(life) })
+	if !s.has(roleMirror) {
+		return nil
 	}
+	if err := metrics.Register(p.metrics, p.bulk.Collectors()...); err != nil {
+		return err
+	}
+	p.loops.Go(func() { p.bulk.Run(life) })
 	return nil
 }
 

@@ -23,7 +23,7 @@ func (a commands) bulkCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "bulk", Short: "Retry, cancel, move or delete all jobs of a search",
 		Long: "Retry, cancel, move or delete all jobs of a search. The server runs the operation; replicas with the role mirror\n" +
-			"work on it.",
+			"work on it. At least one filter is required; only a namespace that is given as --namespace is one.",
 		Example: `  sous job bulk retry --queue payments --state dead --error timeout
   sous job bulk move --queue mail --tag customer=c42 --target mail-slow --dry-run
   sous job bulk delete --state completed --ended-to-ms 1760000000000 --yes --wait`,
@@ -73,6 +73,14 @@ func (a commands) bulkCreateCommand(operation search.BulkOperation, short string
 			return err
 		}
 		f.new.Selection = q.Selection()
+		if !cmd.Flags().Changed("namespace") {
+			// The namespace of the profile is not a filter: without others, all its jobs would be selected.
+			given := f.new
+			given.Selection.Namespace = ""
+			if err := given.Validate(); err != nil {
+				return err
+			}
+		}
 		return a.bulk(cmd.Context(), t, &f)
 	}
 	return cmd
