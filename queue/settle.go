@@ -83,18 +83,26 @@ func (b *Broker) Ack(ctx context.Context, tenant string, acks []api.JobAck) ([]a
 		items[q] = append(items[q], &jobstore.Completion{ID: a.ID, Epoch: a.LeaseEpoch, Result: string(a.Result), Unique: known.Unique, Run: known.Run})
 		positions[q] = append(positions[q], i)
 	}
+	if err := b.completeAll(ctx, items, positions, out); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// completeAll completes jobs of several queues, and writes the outcome of each at its position in out.
+func (b *Broker) completeAll(ctx context.Context, items map[jobstore.Queue][]*jobstore.Completion, positions map[jobstore.Queue][]int, out []api.JobOutcome) error {
 	for q, list := range items {
 		if err := b.acks.Do(ctx, q, list); err != nil {
-			return nil, err
+			return err
 		}
 		for k, item := range list {
 			if item.Err != nil {
-				return nil, item.Err
+				return item.Err
 			}
 			out[positions[q][k]] = b.settled(item.ID, item.Outcome, api.JobCompleted)
 		}
 	}
-	return out, nil
+	return nil
 }
 
 // checkCount checks the number of jobs that one call settles.
