@@ -50,7 +50,11 @@ func (o *Operations) chunk(ctx context.Context, r *record) (*record, error) {
 	jobs := slices.DeleteFunc(page.Items, func(job api.Job) bool {
 		return slices.ContainsFunc(r.Recent, func(s seen) bool { return s.ID == job.ID })
 	})
-	if left := r.Limit - r.Done; r.Limit > 0 && int64(len(jobs)) > left {
+	left := int64(chunkJobs) // the page has more of them if it has not all of r.Recent
+	if r.Limit > 0 {
+		left = min(left, r.Limit-r.Done)
+	}
+	if int64(len(jobs)) > left {
 		jobs = jobs[:left]
 		last := jobs[left-1]
 		after.Cursor = mirrorsearch.Behind(mirror.RowOf(last.CreatedAtMS, last.ID))
