@@ -24,6 +24,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/agent"
 	"github.com/codesous/sous/api/client"
 	"github.com/codesous/sous/api/quota"
 	"github.com/codesous/sous/api/worker/stream"
@@ -423,7 +424,10 @@ func (w *work) jobs() {
 	if len(got) != 3 {
 		w.t.Fatalf("fetch from queue mails: got %d jobs, want 3", len(got))
 	}
-	_, err = ns.AckJobs(ctx, []api.JobAck{{ID: got[0].ID, LeaseEpoch: got[0].LeaseEpoch}})
+	cost := agent.Dollar / 100
+	_, err = ns.AckJobs(ctx, []api.JobAck{{ID: got[0].ID, LeaseEpoch: got[0].LeaseEpoch, Usage: []agent.Usage{
+		{Seq: 1, Model: "m", InputTokens: 100, OutputTokens: 10, CacheCreationTokens: 5, CacheReadTokens: 50, CostUSD: &cost},
+	}}})
 	must(err)
 	_, err = ns.FailJobs(ctx, []api.JobFail{{ID: got[1].ID, LeaseEpoch: got[1].LeaseEpoch, Error: "no"}})
 	must(err)
