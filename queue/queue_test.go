@@ -54,13 +54,7 @@ func each(t *testing.T, test func(t *testing.T, f *fixture)) {
 // by a clock of its own would change those of others.
 func eachAlone(t *testing.T, test func(t *testing.T, f *fixture)) {
 	t.Helper()
-	for name, config := range map[string]func(t *testing.T) storage.Config{
-		"embedded": func(t *testing.T) storage.Config {
-			return storage.Config{Embedded: storagetest.Embedded(t, t.TempDir())}
-		},
-		"redis":   func(t *testing.T) storage.Config { return storage.Config{URL: storagetest.Redis(t).URL} },
-		"cluster": func(t *testing.T) storage.Config { return storage.Config{URL: storagetest.OwnCluster(t)} },
-	} {
+	for name, config := range storagetest.OwnStores() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			test(t, newFixture(t, config(t)))

@@ -121,7 +121,7 @@ type BulkError struct {
 	Message string   `json:"message"`
 }
 
-// BulkPreview is what an operation would select.
+// BulkPreview describes the selection of an operation before it is created.
 type BulkPreview struct {
 	Matched MatchCount  `json:"matched"`
 	Sample  []api.Job   `json:"sample" nullable:"false" doc:"the oldest jobs, at most 10"`

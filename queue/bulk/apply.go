@@ -24,7 +24,7 @@ const (
 	maxStalls = 10 // searches in a row that take too long, after which the operation fails
 )
 
-// outcome is what became of one job.
+// outcome tells how the operation on one job ended.
 type outcome int
 
 const (

@@ -36,13 +36,7 @@ func (f *fixture) advance(d time.Duration) { f.ms.Add(d.Milliseconds()) }
 // each runs test on stores of several kinds.
 func each(t *testing.T, test func(t *testing.T, f *fixture)) {
 	t.Helper()
-	for name, config := range map[string]func(t *testing.T) storage.Config{
-		"embedded": func(t *testing.T) storage.Config {
-			return storage.Config{Embedded: storagetest.Embedded(t, t.TempDir())}
-		},
-		"redis":   func(t *testing.T) storage.Config { return storage.Config{URL: storagetest.Redis(t).URL} },
-		"cluster": func(t *testing.T) storage.Config { return storage.Config{URL: storagetest.OwnCluster(t)} },
-	} {
+	for name, config := range storagetest.OwnStores() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ms := &atomic.Int64{}

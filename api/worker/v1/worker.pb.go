@@ -917,7 +917,7 @@ func (x *Ack) GetUsage() []*Usage {
 	return nil
 }
 
-// Usage is what one call of a model has used.
+// Usage counts what one call of a model has used.
 type Usage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Orders the entries of a lease. Acks and fails may leave it 0 in all of theirs.

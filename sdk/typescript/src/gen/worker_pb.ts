@@ -527,7 +527,7 @@ export const AckSchema: GenMessage<Ack> = /*@__PURE__*/
   messageDesc(file_worker, 9);
 
 /**
- * Usage is what one call of a model has used.
+ * Usage counts what one call of a model has used.
  *
  * @generated from message sous.worker.v1.Usage
  */
