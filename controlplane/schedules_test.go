@@ -11,6 +11,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/schedules"
 	"github.com/codesous/sous/storage/storagetest"
 )
 
@@ -297,18 +298,18 @@ func TestSchedulesAreWhoeversChangedThem(t *testing.T) {
 	k := startKeyed(t, store)
 	k.publish(t, "payments", "hello", `{"authz":{"invoke_schedule_roles":["role:clock"]}}`)
 	k.publish(t, "others", "hello", "{}")
-	schedules := strings.TrimSuffix(k.fn(""), "/functions/hello") + "/schedules"
+	path := strings.TrimSuffix(k.fn(""), "/functions/hello") + "/schedules"
 	roles := func(roles ...string) func(*api.Key) { return func(key *api.Key) { key.Roles = roles } }
 	clock, record := k.key(t, "", roles("developer", "role:clock"))
 	developer, _ := k.key(t, "developer")
 	operator, other := k.key(t, "operator", roles("operator", "role:clock"))
 
 	const hello = `{"name":"nightly","every_seconds":60,"ref":{"function":"hello"}}`
-	k.as(t, developer, "POST", schedules, hello).refused(t, 403, api.CodeAuthzDenied)
-	ok[api.ScheduleStatus](t, k.as(t, clock, "POST", schedules, hello), 201)
+	k.as(t, developer, "POST", path, hello).refused(t, 403, api.CodeAuthzDenied)
+	ok[api.ScheduleStatus](t, k.as(t, clock, "POST", path, hello), 201)
 	owner := func() string {
 		t.Helper()
-		loaded, err := storage.NewSchedules(store).Load(t.Context(), storage.SchedulePath{Tenant: k.tenant, Namespace: "payments", Name: "nightly"})
+		loaded, err := schedules.New(store).Load(t.Context(), storage.SchedulePath{Tenant: k.tenant, Namespace: "payments", Name: "nightly"})
 		if err != nil || loaded.Meta.Access != api.AccessGranted {
 			t.Fatalf("Load: got %v %v, want no error and access granted", loaded, err)
 		}
@@ -318,7 +319,7 @@ func TestSchedulesAreWhoeversChangedThem(t *testing.T) {
 		t.Errorf("got owner %s, want %s", owner(), record.ID)
 	}
 	// Who may not run it may stop it, and do nothing else.
-	nightly := schedules + "/nightly"
+	nightly := path + "/nightly"
 	k.as(t, developer, "PATCH", nightly, `{"payload":1}`).refused(t, 403, api.CodeAuthzDenied)
 	k.as(t, developer, "PATCH", nightly, `{"enabled":false,"payload":1}`).refused(t, 403, api.CodeAuthzDenied)
 	ok[api.ScheduleStatus](t, k.as(t, developer, "PATCH", nightly, `{"enabled":false}`), 200)
@@ -334,7 +335,7 @@ func TestSchedulesAreWhoeversChangedThem(t *testing.T) {
 	}
 	// A key that is limited to another namespace is refused before the schedule is read.
 	limited, _ := k.key(t, "admin", inNamespace("others"))
-	k.as(t, limited, "POST", schedules, hello).refused(t, 403, api.CodeAuthzDenied)
+	k.as(t, limited, "POST", path, hello).refused(t, 403, api.CodeAuthzDenied)
 	for _, action := range []string{"cs:schedule:create", "cs:schedule:update"} {
 		events := ok[api.Page[api.AuditEvent]](t, k.as(t, operator, "GET", "/v1/tenants/"+k.tenant+"/audit", ""), 200)
 		found := false

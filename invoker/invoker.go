@@ -50,6 +50,7 @@ import (
 	"github.com/codesous/sous/queue"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/activations"
+	"github.com/codesous/sous/storage/activity"
 	"github.com/codesous/sous/storage/calls"
 	"github.com/codesous/sous/storage/kvstore"
 	"github.com/codesous/sous/storage/secrets"
@@ -173,7 +174,7 @@ func New(ctx context.Context, store *storage.Store, pool *sandbox.Pool, broker *
 		aborted:     make(chan struct{}),
 		resolver:    res,
 		limits:      slots.New(),
-		recorder:    newRecorder(life, records, cfg.Logger),
+		recorder:    newRecorder(life, records, activity.New(life, store, cfg.Logger), cfg.Logger),
 		running:     running.New(),
 		metrics:     newEngineMetrics(metrics.MaxSeries),
 		calls:       calls.NewCounter(life, store, cfg.Logger),

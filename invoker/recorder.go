@@ -13,6 +13,7 @@ import (
 	"github.com/codesous/sous/invoker/usage"
 	"github.com/codesous/sous/invoker/visibility"
 	"github.com/codesous/sous/storage/activations"
+	"github.com/codesous/sous/storage/activity"
 )
 
 // Delays between tries when the store does not answer: the first, and the bound of the
@@ -34,6 +35,7 @@ const (
 // itself, a cancel, or a reader that finds it lost.
 type recorder struct {
 	activations *activations.Repository
+	ran         *activity.Notices
 	logger      *zap.Logger
 	// base outlives every request; close cancels it after waiting for late writes.
 	base   context.Context
@@ -45,10 +47,10 @@ type recorder struct {
 	pending map[*activations.Record]time.Time // late records, and since when
 }
 
-func newRecorder(base context.Context, records *activations.Repository, logger *zap.Logger) *recorder {
+func newRecorder(base context.Context, records *activations.Repository, ran *activity.Notices, logger *zap.Logger) *recorder {
 	ctx, giveUp := context.WithCancel(base)
 	return &recorder{
-		activations: records, logger: logger, base: ctx, giveUp: giveUp,
+		activations: records, ran: ran, logger: logger, base: ctx, giveUp: giveUp,
 		metrics: usage.NewLate(), pending: map[*activations.Record]time.Time{},
 	}
 }
@@ -58,7 +60,13 @@ func newRecorder(base context.Context, records *activations.Repository, logger *
 // this activation's own.
 func (r *recorder) start(ctx context.Context, rec *activations.Record) error {
 	_, _, err := r.activations.Start(context.WithoutCancel(ctx), rec)
+	r.note(rec)
 	return err
+}
+
+// note tells the mirrors that the function of rec ran.
+func (r *recorder) note(rec *activations.Record) {
+	r.ran.Note(activity.Function{Tenant: rec.Tenant, Namespace: rec.Namespace, Name: rec.Function})
 }
 
 // claim writes the record of a derived id as running. existing is the record under the id
@@ -98,6 +106,7 @@ func (r *recorder) finish(ctx context.Context, running, final *activations.Recor
 		}
 		visible.Speak()
 	}
+	r.note(final)
 	// A log of several chunks is written before the terminal record, so the running
 	// record has to be there first: log chunks without a record would belong to nothing.
 	chunk, one := logs.Only()

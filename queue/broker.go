@@ -65,6 +65,7 @@ import (
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/activations"
 	"github.com/codesous/sous/storage/duework"
+	"github.com/codesous/sous/storage/schedules"
 	"github.com/codesous/sous/storage/spending"
 )
 
@@ -94,7 +95,7 @@ type Broker struct {
 	store       *storage.Store
 	rdb         redis.UniversalClient
 	activations *activations.Repository
-	schedules   *storage.Schedules
+	schedules   *schedules.Repository
 	prices      *spending.Prices
 	log         *zap.Logger
 	random      func() float64
@@ -141,7 +142,7 @@ func New(ctx context.Context, store *storage.Store, cfg Config) (*Broker, error)
 	}
 	b := &Broker{
 		store: store, rdb: store.Client(),
-		activations: activations.New(store), schedules: storage.NewSchedules(store), log: cfg.Logger,
+		activations: activations.New(store), schedules: schedules.New(store), log: cfg.Logger,
 		random: cfg.Random, poll: cfg.PollInterval, gate: newGate(cfg.Fetches),
 		results: resultschema.New(), alarm: duework.NewAlarm(),
 	}

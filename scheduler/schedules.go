@@ -8,6 +8,7 @@ import (
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/queue"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/schedules"
 )
 
 // Runner fires schedules on demand. Ticker implements it.
@@ -32,7 +33,7 @@ type Author struct {
 // Schedules creates, changes, lists and runs schedules. It is safe for concurrent use.
 type Schedules struct {
 	store     *storage.Store
-	schedules *storage.Schedules
+	schedules *schedules.Repository
 	broker    *queue.Broker
 	runner    Runner
 }
@@ -43,7 +44,7 @@ func NewSchedules(store *storage.Store, broker *queue.Broker, runner Runner) (*S
 	if store == nil || broker == nil || runner == nil {
 		return nil, errors.New("scheduler: a store, a queue and a runner are required")
 	}
-	return &Schedules{store: store, schedules: storage.NewSchedules(store), broker: broker, runner: runner}, nil
+	return &Schedules{store: store, schedules: schedules.New(store), broker: broker, runner: runner}, nil
 }
 
 // Create creates a schedule. Errors: CodeInvalid and CodeValidationName with the field's
@@ -54,8 +55,8 @@ func (r *Schedules) Create(ctx context.Context, tenant, namespace string, n *api
 	if err := check(ctx, path, &s, by); err != nil {
 		return nil, err
 	}
-	err := r.put(ctx, storage.SchedulePut{
-		Path: path, After: &storage.StoredSchedule{Schedule: s, Principal: by.Principal, Access: by.Access},
+	err := r.put(ctx, schedules.Put{
+		Path: path, After: &schedules.Stored{Schedule: s, Principal: by.Principal, Access: by.Access},
 	})
 	if api.ErrorCode(err) == api.CodeStoreConflict {
 		return nil, api.Errorf(api.CodeScheduleExists, "a schedule named %q exists", n.Name)
@@ -78,8 +79,8 @@ func check(ctx context.Context, path storage.SchedulePath, s *api.Schedule, by A
 }
 
 // put computes the first tick after the change of a schedule, and stores both. It wakes the loop if
-// the tick is near; see storage.Schedules.Put for what a crash in between leaves.
-func (r *Schedules) put(ctx context.Context, p storage.SchedulePut) error {
+// the tick is near; see schedules.Repository.Put for what a crash in between leaves.
+func (r *Schedules) put(ctx context.Context, p schedules.Put) error {
 	next, err := firstTick(p.Path, &p.After.Schedule, p.After.UpdatedAtMS)
 	if err != nil {
 		return err
@@ -114,7 +115,7 @@ func (r *Schedules) Get(ctx context.Context, tenant, namespace, name string) (*a
 }
 
 // load reads a schedule. Error: CodeScheduleNotFound.
-func (r *Schedules) load(ctx context.Context, path storage.SchedulePath) (*storage.LoadedSchedule, error) {
+func (r *Schedules) load(ctx context.Context, path storage.SchedulePath) (*schedules.Loaded, error) {
 	loaded, err := r.schedules.Load(ctx, path)
 	if err == nil && loaded.Meta == nil {
 		err = api.Errorf(api.CodeScheduleNotFound, "schedule %q does not exist", path.Name)
@@ -124,7 +125,7 @@ func (r *Schedules) load(ctx context.Context, path storage.SchedulePath) (*stora
 
 // status returns the status of a schedule, without the state of its last job. If a change of the
 // schedule was interrupted, it shows the next tick that the ticker will compute.
-func (r *Schedules) status(s *storage.LoadedSchedule) *api.ScheduleStatus {
+func (r *Schedules) status(s *schedules.Loaded) *api.ScheduleStatus {
 	state := &s.State
 	status := &api.ScheduleStatus{
 		Schedule: s.Meta.Schedule, NextRunMS: state.NextTickMS, LastSkip: state.LastSkip, InFlight: s.InFlight,
@@ -173,7 +174,7 @@ func (r *Schedules) Update(ctx context.Context, tenant, namespace, name string, 
 		if *c == (api.ScheduleChange{}) {
 			return r.Get(ctx, tenant, namespace, name)
 		}
-		after := &storage.StoredSchedule{
+		after := &schedules.Stored{
 			Schedule: before.Meta.With(c, r.store.NowMS()), Principal: before.Meta.Principal, Access: before.Meta.Access,
 		}
 		if disables := c.Enabled != nil && !*c.Enabled; !disables || *c != (api.ScheduleChange{Enabled: c.Enabled}) {
@@ -182,7 +183,7 @@ func (r *Schedules) Update(ctx context.Context, tenant, namespace, name string, 
 			}
 			after.Principal, after.Access = by.Principal, by.Access
 		}
-		err = r.put(ctx, storage.SchedulePut{
+		err = r.put(ctx, schedules.Put{
 			Path: path, Before: before, After: after,
 			Keep: after.Enabled == before.Meta.Enabled && after.SameTiming(&before.Meta.Schedule),
 		})
@@ -202,7 +203,7 @@ func keepsChanging(name string) error {
 
 // loadRevision reads a schedule that must have the given revision, 0 for any. Errors:
 // CodeScheduleNotFound, CodePreconditionFailed.
-func (r *Schedules) loadRevision(ctx context.Context, path storage.SchedulePath, revision int64) (*storage.LoadedSchedule, error) {
+func (r *Schedules) loadRevision(ctx context.Context, path storage.SchedulePath, revision int64) (*schedules.Loaded, error) {
 	loaded, err := r.load(ctx, path)
 	if err == nil && revision != 0 && loaded.Meta.Revision != revision {
 		err = api.Errorf(api.CodePreconditionFailed, "schedule %q has revision %d now", path.Name, loaded.Meta.Revision)

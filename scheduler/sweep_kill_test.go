@@ -14,6 +14,7 @@ import (
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/scheduler"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/schedules"
 	"github.com/codesous/sous/storage/storagetest"
 )
 
@@ -147,7 +148,7 @@ func (f *ticking) comeAndGo(ctx context.Context, name string) error {
 		return err
 	}
 	now := f.ms.Load()
-	after := &storage.StoredSchedule{Access: api.AccessGranted, Schedule: api.Schedule{
+	after := &schedules.Stored{Access: api.AccessGranted, Schedule: api.Schedule{
 		Name: name, EverySeconds: 3600, OverlapPolicy: api.OverlapSkip, Queue: &api.ScheduleQueue{Name: "others"}, Enabled: true,
 		Revision: 1, CreatedAtMS: now, UpdatedAtMS: now,
 	}}
@@ -161,7 +162,7 @@ func (f *ticking) comeAndGo(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	put := storage.SchedulePut{Path: f.path(name), NextMS: next[0], After: after}
+	put := schedules.Put{Path: f.path(name), NextMS: next[0], After: after}
 	if before.Meta != nil {
 		put.Before = before
 	}

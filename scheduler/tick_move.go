@@ -7,6 +7,7 @@ import (
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/queue"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/schedules"
 )
 
 // The kinds of moves, as the metric sous_schedule_ticks_total names them.
@@ -34,8 +35,8 @@ const (
 type tickMove struct {
 	path   storage.SchedulePath
 	kind   string
-	state  storage.ScheduleState // as it was read
-	meta   *storage.StoredSchedule
+	state  schedules.State // as it was read
+	meta   *schedules.Stored
 	tickMS int64       // the tick that is fired or skipped
 	nextMS int64       // the tick behind it, 0 for none
 	missed int64       // the number of ticks that are left out
@@ -53,7 +54,7 @@ type tickMove struct {
 //	catchUp leaves ticks out          miss: go to the first that it keeps
 //	the overlap policy refuses        skip
 //	otherwise                         fire
-func (t *Ticker) decide(ctx context.Context, s *storage.LoadedSchedule, now int64) (*tickMove, error) {
+func (t *Ticker) decide(ctx context.Context, s *schedules.Loaded, now int64) (*tickMove, error) {
 	m := &tickMove{path: s.Path, state: s.State, meta: s.Meta}
 	switch {
 	case s.Err != nil:
@@ -110,7 +111,7 @@ func firstTick(path storage.SchedulePath, s *api.Schedule, now int64) (int64, er
 // tickAfterInterrupt returns the next tick of a schedule whose change was interrupted, 0 for
 // none. If the new timing still has the tick that the schedule waited for, it is that one: no
 // tick is lost.
-func tickAfterInterrupt(s *storage.LoadedSchedule, now int64) int64 {
+func tickAfterInterrupt(s *schedules.Loaded, now int64) int64 {
 	waited := s.State.NextTickMS
 	if waited > 0 {
 		if next, err := firstTick(s.Path, &s.Meta.Schedule, waited-1); err == nil && (next == 0 || next == waited) {
@@ -126,7 +127,7 @@ func tickAfterInterrupt(s *storage.LoadedSchedule, now int64) int64 {
 
 // next returns the state after the given number of ticks, whose next tick is nextMS. TickSeq
 // counts all ticks of the schedule, those that are skipped or missed included.
-func (m *tickMove) next(nextMS, ticks int64) storage.ScheduleState {
+func (m *tickMove) next(nextMS, ticks int64) schedules.State {
 	state := m.state
 	state.Turn++
 	state.NextTickMS = nextMS
@@ -135,7 +136,7 @@ func (m *tickMove) next(nextMS, ticks int64) storage.ScheduleState {
 }
 
 // write sets the move's write to one that stores state.
-func (m *tickMove) write(state storage.ScheduleState) {
+func (m *tickMove) write(state schedules.State) {
 	m.tick = &queue.Tick{Path: m.path, Turn: turnText(m.state.Turn), NextMS: state.NextTickMS, State: state.Words()}
 }
 
@@ -172,7 +173,7 @@ func (m *tickMove) skip(reason string) *tickMove {
 }
 
 // run turns the move into one that creates job id and stores state.
-func (m *tickMove) run(now int64, state storage.ScheduleState, seq int64, o overlap, id string) {
+func (m *tickMove) run(now int64, state schedules.State, seq int64, o overlap, id string) {
 	state.Fired++
 	state.LastTickMS, state.LastFiredMS, state.LastJobID = m.tickMS, now, id
 	m.write(state)
@@ -231,7 +232,7 @@ type overlap struct {
 // overlap applies the overlap policy to a tick whose job is own. It reads the states of the
 // jobs that are marked as in flight, because the process that ended a job may have died before
 // it removed the mark. own may be among them, from an interrupted attempt to fire this tick.
-func (t *Ticker) overlap(ctx context.Context, s *storage.LoadedSchedule, own string) (o overlap, err error) {
+func (t *Ticker) overlap(ctx context.Context, s *schedules.Loaded, own string) (o overlap, err error) {
 	if s.Meta.OverlapPolicy == api.OverlapParallel && len(s.InFlight) == 0 {
 		return o, nil
 	}

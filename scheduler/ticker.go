@@ -17,6 +17,7 @@ import (
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/duework"
 	"github.com/codesous/sous/storage/floors"
+	"github.com/codesous/sous/storage/schedules"
 	"github.com/codesous/sous/tracing"
 )
 
@@ -46,7 +47,7 @@ const (
 // safe for concurrent use, except for Trace.
 type Ticker struct {
 	store     *storage.Store
-	schedules *storage.Schedules
+	schedules *schedules.Repository
 	broker    *queue.Broker
 	floors    floors.Floors
 	metrics   *tickerMetrics
@@ -62,7 +63,7 @@ func NewTicker(store *storage.Store, broker *queue.Broker, reg prometheus.Regist
 		return nil, fmt.Errorf("scheduler: %w", err)
 	}
 	return &Ticker{
-		store: store, schedules: storage.NewSchedules(store), broker: broker, metrics: measured, logger: logger,
+		store: store, schedules: schedules.New(store), broker: broker, metrics: measured, logger: logger,
 	}, nil
 }
 

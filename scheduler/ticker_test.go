@@ -12,6 +12,7 @@ import (
 	"github.com/codesous/sous/queue"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/activations"
+	"github.com/codesous/sous/storage/schedules"
 	"github.com/codesous/sous/storage/storagetest"
 )
 
@@ -209,7 +210,7 @@ func TestCutChangeLosesNoTick(t *testing.T) {
 			changed := *first.Meta
 			c.change(&changed.Schedule)
 			changed.Revision++
-			err := f.schedules.Put(t.Context(), storage.SchedulePut{Path: path, Before: first, After: &changed, NextMS: first.State.NextTickMS})
+			err := f.schedules.Put(t.Context(), schedules.Put{Path: path, Before: first, After: &changed, NextMS: first.State.NextTickMS})
 			if err != nil {
 				t.Fatalf("Put: %v", err)
 			}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/schedules"
 	"github.com/codesous/sous/storage/storagetest"
 )
 
@@ -54,7 +55,7 @@ func TestATenantIsMarkedForItsNextTick(t *testing.T) {
 			f.store.Client().AddHook(&settles{nth: 2, step: func() {
 				path := f.path("seldom")
 				s := api.Schedule{Name: path.Name, EverySeconds: 60, Queue: &api.ScheduleQueue{Name: "work"}, Enabled: true, Revision: 1, CreatedAtMS: f.ms.Load()}
-				err := beside.schedules.Put(t.Context(), storage.SchedulePut{Path: path, NextMS: f.ms.Load() + 3_000, After: &storage.StoredSchedule{Schedule: s}})
+				err := beside.schedules.Put(t.Context(), schedules.Put{Path: path, NextMS: f.ms.Load() + 3_000, After: &schedules.Stored{Schedule: s}})
 				if err != nil {
 					t.Errorf("Put: %v", err)
 				}

@@ -17,6 +17,7 @@ import (
 	"github.com/codesous/sous/queue"
 	"github.com/codesous/sous/scheduler"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/schedules"
 	"github.com/codesous/sous/storage/storagetest"
 )
 
@@ -25,7 +26,7 @@ type ticking struct {
 	*scheduler.Ticker
 	store     *storage.Store
 	broker    *queue.Broker
-	schedules *storage.Schedules
+	schedules *schedules.Repository
 	metrics   *prometheus.Registry
 	tenant    string
 	ms        *atomic.Int64
@@ -57,7 +58,7 @@ func (f *ticking) open(t *testing.T, cfg storage.Config) {
 	if err != nil {
 		t.Fatalf("NewTicker: %v", err)
 	}
-	f.schedules = storage.NewSchedules(f.store)
+	f.schedules = schedules.New(f.store)
 }
 
 // loop returns a loop of this replica.
@@ -116,9 +117,9 @@ func (f *ticking) add(t *testing.T, name string, change func(*api.Schedule)) sto
 	if err != nil {
 		t.Fatalf("NextTicks: %v", err)
 	}
-	err = f.schedules.Put(t.Context(), storage.SchedulePut{
+	err = f.schedules.Put(t.Context(), schedules.Put{
 		Path: f.path(name), NextMS: next[0],
-		After: &storage.StoredSchedule{Schedule: s, Principal: api.Principal{Sub: "me"}, Access: api.AccessGranted},
+		After: &schedules.Stored{Schedule: s, Principal: api.Principal{Sub: "me"}, Access: api.AccessGranted},
 	})
 	if err != nil {
 		t.Fatalf("Put: %v", err)
@@ -126,7 +127,7 @@ func (f *ticking) add(t *testing.T, name string, change func(*api.Schedule)) sto
 	return f.path(name)
 }
 
-func (f *ticking) load(t *testing.T, path storage.SchedulePath) *storage.LoadedSchedule {
+func (f *ticking) load(t *testing.T, path storage.SchedulePath) *schedules.Loaded {
 	t.Helper()
 	s, err := f.schedules.Load(t.Context(), path)
 	if err != nil {

@@ -27,6 +27,8 @@ const (
 	ChangeWebhook = "webhook"
 	// ChangeLimits: the limits of the tenant were set.
 	ChangeLimits = "limits"
+	// ChangeRan: activations of Functions began or ended. Package activity sends it.
+	ChangeRan = "ran"
 	// ChangeResubscribed is never published. Subscribe passes it on when the connection was
 	// re-established, since changes before that may have been missed.
 	ChangeResubscribed = "resubscribed"
@@ -49,6 +51,7 @@ type Change struct {
 	Binding      string `json:"binding,omitempty"`
 	Secret       string `json:"secret,omitempty"`
 	Domain       string `json:"domain,omitempty"`
+	Functions    string `json:"functions,omitempty"` // tenant/namespace/name, separated by spaces
 }
 
 // PublishChange sends a notice to every process that subscribed, this one included. It does

@@ -5,9 +5,8 @@
 // A Store is the connection. It builds every key (Keys), runs the scripts of package lua
 // (Script and its variants), commits the writes of concurrent callers together (Commit),
 // and carries notices between processes (PublishChange, Subscribe). A repository for each
-// kind of record stands on top of it: Functions, Drafts, Versions, Aliases, Schedules, KV
-// and Tenants in this package; activations, documents, secrets, bindings and access below
-// it; jobs in package queue. What changes several keys at once is a script.
+// kind of record stands on top of it: Functions, Drafts, Versions, Aliases and Tenants in
+// this package; schedules, activations, documents, secrets, bindings and access below it; jobs in package queue. What changes several keys at once is a script.
 //
 // The path of a call: a repository builds its keys and arguments and calls Script
 // (script.go), which sends the digest through the client of connect.go. The hook of

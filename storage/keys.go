@@ -237,14 +237,19 @@ func (s scheduleKeys) inflight() string { return string(s) + ":inflight" }
 // SchedulePath names a schedule of a namespace.
 type SchedulePath struct{ Tenant, Namespace, Name string }
 
-// member is the schedule's member in the tenant's due set.
-func (p SchedulePath) member() string { return p.Namespace + "/" + p.Name }
+// Member is the schedule's member in the tenant's due set.
+func (p SchedulePath) Member() string { return p.Namespace + "/" + p.Name }
 
 // ScheduleKeys returns the keys of the hash of a schedule's state and of the set of its
 // jobs in flight.
 func (s *Store) ScheduleKeys(p SchedulePath) (state, inFlight string) {
 	k := s.keys.schedule(p.Tenant, p.Namespace, p.Name)
 	return k.state(), k.inflight()
+}
+
+// ScheduleMetaKey is the record of a schedule.
+func (s *Store) ScheduleMetaKey(p SchedulePath) string {
+	return s.keys.schedule(p.Tenant, p.Namespace, p.Name).meta()
 }
 
 // ScheduleDueKey is the set of a tenant's schedules, each as ns/name, by their next tick.

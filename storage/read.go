@@ -66,9 +66,9 @@ func (s *Store) Members(ctx context.Context, key string) (all []string, reads in
 	return slices.Compact(all), reads, nil // a scan may name a member twice
 }
 
-// pageOfSet reads a whole set in small steps and keeps the first limit members behind after: a set
+// PageOfSet reads a whole set in small steps and keeps the first limit members behind after: a set
 // has no order of its own to read from. next is "" at the end, else the after of the next page.
-func (s *Store) pageOfSet(ctx context.Context, key, after string, limit int) (items []string, next string, err error) {
+func (s *Store) PageOfSet(ctx context.Context, key, after string, limit int) (items []string, next string, err error) {
 	limit = PageLimit(limit)
 	for step, err := range s.ScanSet(ctx, key) {
 		if err != nil {

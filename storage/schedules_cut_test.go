@@ -12,6 +12,7 @@ import (
 	"github.com/codesous/sous/api/event"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/events"
+	"github.com/codesous/sous/storage/schedules"
 	"github.com/codesous/sous/storage/storagetest"
 )
 
@@ -19,37 +20,37 @@ import (
 // remaining records, and runs the script again.
 func TestScheduleScriptsMayBeCut(t *testing.T) {
 	t.Parallel()
-	created := func(tenant string) storage.SchedulePut { return newSchedule(tenant, "nightly", 1_000, 61_000) }
+	created := func(tenant string) schedules.Put { return newSchedule(tenant, "nightly", 1_000, 61_000) }
 	operations := map[string]scheduleOperation{
-		"create": func(_ *testing.T, _ *storage.Store, tenant string) func(*storage.Schedules) error {
-			return func(r *storage.Schedules) error { return r.Put(t.Context(), created(tenant)) }
+		"create": func(_ *testing.T, _ *storage.Store, tenant string) func(*schedules.Repository) error {
+			return func(r *schedules.Repository) error { return r.Put(t.Context(), created(tenant)) }
 		},
-		"create over remains": func(t *testing.T, s *storage.Store, tenant string) func(*storage.Schedules) error {
+		"create over remains": func(t *testing.T, s *storage.Store, tenant string) func(*schedules.Repository) error {
 			t.Helper()
 			state, inFlight := s.ScheduleKeys(created(tenant).Path)
 			s.Client().HSet(t.Context(), state, "rev", 1, "turn", 7, "next_tick_ms", 5)
 			s.Client().ZAdd(t.Context(), inFlight, redis.Z{Score: 5, Member: "some-job"})
-			return func(r *storage.Schedules) error { return r.Put(t.Context(), created(tenant)) }
+			return func(r *schedules.Repository) error { return r.Put(t.Context(), created(tenant)) }
 		},
-		"change the timing": func(t *testing.T, s *storage.Store, tenant string) func(*storage.Schedules) error {
+		"change the timing": func(t *testing.T, s *storage.Store, tenant string) func(*schedules.Repository) error {
 			t.Helper()
 			put := change(mustPut(t, s, created(tenant)), 90_000, false)
-			return func(r *storage.Schedules) error { return r.Put(t.Context(), put) }
+			return func(r *schedules.Repository) error { return r.Put(t.Context(), put) }
 		},
-		"keep the next tick": func(t *testing.T, s *storage.Store, tenant string) func(*storage.Schedules) error {
+		"keep the next tick": func(t *testing.T, s *storage.Store, tenant string) func(*schedules.Repository) error {
 			t.Helper()
 			put := change(mustPut(t, s, created(tenant)), 90_000, true)
-			return func(r *storage.Schedules) error { return r.Put(t.Context(), put) }
+			return func(r *schedules.Repository) error { return r.Put(t.Context(), put) }
 		},
-		"disable": func(t *testing.T, s *storage.Store, tenant string) func(*storage.Schedules) error {
+		"disable": func(t *testing.T, s *storage.Store, tenant string) func(*schedules.Repository) error {
 			t.Helper()
 			put := change(mustPut(t, s, created(tenant)), 0, false)
-			return func(r *storage.Schedules) error { return r.Put(t.Context(), put) }
+			return func(r *schedules.Repository) error { return r.Put(t.Context(), put) }
 		},
-		"delete": func(t *testing.T, s *storage.Store, tenant string) func(*storage.Schedules) error {
+		"delete": func(t *testing.T, s *storage.Store, tenant string) func(*schedules.Repository) error {
 			t.Helper()
 			made := mustPut(t, s, created(tenant))
-			return func(r *storage.Schedules) error { return r.Delete(t.Context(), made) }
+			return func(r *schedules.Repository) error { return r.Delete(t.Context(), made) }
 		},
 	}
 	for _, b := range storagetest.AllBackends() {
@@ -57,10 +58,10 @@ func TestScheduleScriptsMayBeCut(t *testing.T) {
 			t.Parallel()
 			cfg := b.Config(t)
 			s := storagetest.Open(t, cfg)
-			var cuts []*storage.Schedules
+			var cuts []*schedules.Repository
 			for k := range 10 {
 				cfg.ScriptPrelude = storagetest.CutAfter(k)
-				cuts = append(cuts, storage.NewSchedules(storagetest.Open(t, cfg)))
+				cuts = append(cuts, schedules.New(storagetest.Open(t, cfg)))
 			}
 			for name, prepare := range operations {
 				cutSchedule(t, name, prepare, s, cuts)
@@ -69,17 +70,17 @@ func TestScheduleScriptsMayBeCut(t *testing.T) {
 	}
 }
 
-type scheduleOperation = func(t *testing.T, s *storage.Store, tenant string) func(*storage.Schedules) error
+type scheduleOperation = func(t *testing.T, s *storage.Store, tenant string) func(*schedules.Repository) error
 
 // cutSchedule makes an operation's call on stores that cut its script after ever more
 // writes, until one is not reached.
-func cutSchedule(t *testing.T, name string, prepare scheduleOperation, s *storage.Store, cuts []*storage.Schedules) {
+func cutSchedule(t *testing.T, name string, prepare scheduleOperation, s *storage.Store, cuts []*schedules.Repository) {
 	t.Helper()
 	path := func(tenant string) storage.SchedulePath {
 		return storage.SchedulePath{Tenant: tenant, Namespace: "payments", Name: "nightly"}
 	}
 	tenant := storagetest.Tenant(t)
-	if err := prepare(t, s, tenant)(storage.NewSchedules(s)); err != nil {
+	if err := prepare(t, s, tenant)(schedules.New(s)); err != nil {
 		t.Fatalf("%s: prepare: got error %v, want success", name, err)
 	}
 	want := scheduleKeyed(t, s, path(tenant))
@@ -108,7 +109,7 @@ func cutSchedule(t *testing.T, name string, prepare scheduleOperation, s *storag
 		if types := scheduleEvents(t, s, tenant); wrote && !slices.Contains(types, scheduleCuts[name]) {
 			t.Errorf("%s, interrupted after %d writes: got the change with the events %v, want %s among them", name, k, types, scheduleCuts[name])
 		}
-		if err := call(storage.NewSchedules(s)); err != nil {
+		if err := call(schedules.New(s)); err != nil {
 			t.Errorf("%s, cut after %d writes, again: %v", name, k, err)
 		}
 		if diff := cmp.Diff(want, scheduleKeyed(t, s, path(tenant))); diff != "" {
@@ -140,9 +141,9 @@ func scheduleEvents(t *testing.T, s *storage.Store, tenant string) (types []stri
 	return types
 }
 
-func mustPut(t *testing.T, s *storage.Store, put storage.SchedulePut) *storage.LoadedSchedule {
+func mustPut(t *testing.T, s *storage.Store, put schedules.Put) *schedules.Loaded {
 	t.Helper()
-	if err := storage.NewSchedules(s).Put(t.Context(), put); err != nil {
+	if err := schedules.New(s).Put(t.Context(), put); err != nil {
 		t.Fatalf("Schedules.Put: %v", err)
 	}
 	return loadSchedule(t, s, put.Path)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/schedules"
 	"github.com/codesous/sous/storage/storagetest"
 )
 
@@ -41,7 +42,7 @@ func TestSchedulesAreListedInSmallSteps(t *testing.T) {
 	t.Parallel()
 	largest := &largestReply{}
 	s := storagetest.Open(t, storage.Config{URL: storagetest.Redis(t).URL, Hook: func(c redis.UniversalClient) { c.AddHook(largest) }})
-	schedules, tenant := storage.NewSchedules(s), storagetest.Tenant(t)
+	repository, tenant := schedules.New(s), storagetest.Tenant(t)
 	names := make([]any, api.MaxSchedules)
 	for i := range names {
 		names[i] = fmt.Sprintf("job-%05d", i)
@@ -49,11 +50,11 @@ func TestSchedulesAreListedInSmallSteps(t *testing.T) {
 	if err := s.Client().SAdd(t.Context(), s.Keys().ScheduleIndex(tenant, "payments"), names...).Err(); err != nil {
 		t.Fatalf("SAdd: %v", err)
 	}
-	page, next, err := schedules.Names(t.Context(), tenant, "payments", "job-00041", 1)
+	page, next, err := repository.Names(t.Context(), tenant, "payments", "job-00041", 1)
 	if err != nil || len(page) != 1 || page[0] != "job-00042" || next != "job-00042" {
 		t.Errorf("Names: got %v, next %q and error %v, want job-00042 twice", page, next, err)
 	}
-	all, _, err := schedules.AllNames(t.Context(), tenant, "payments")
+	all, _, err := repository.AllNames(t.Context(), tenant, "payments")
 	if err != nil || len(all) != len(names) || all[0] != names[0] || all[len(all)-1] != names[len(names)-1] {
 		t.Errorf("AllNames: got %d names and error %v, want %d in order", len(all), err, len(names))
 	}

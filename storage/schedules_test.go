@@ -13,14 +13,15 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/schedules"
 	"github.com/codesous/sous/storage/storagetest"
 )
 
 // newSchedule is a record at its first revision, and the put that creates it.
-func newSchedule(tenant, name string, createdMS, nextMS int64) storage.SchedulePut {
-	return storage.SchedulePut{
+func newSchedule(tenant, name string, createdMS, nextMS int64) schedules.Put {
+	return schedules.Put{
 		Path: storage.SchedulePath{Tenant: tenant, Namespace: "payments", Name: name},
-		After: &storage.StoredSchedule{Schedule: api.Schedule{
+		After: &schedules.Stored{Schedule: api.Schedule{
 			Name: name, EverySeconds: 60, OverlapPolicy: api.OverlapSkip, Catchup: api.CatchupAll, Enabled: true,
 			Revision: 1, CreatedAtMS: createdMS, UpdatedAtMS: createdMS,
 		}, Principal: api.Principal{Sub: "someone", Roles: []string{"developer"}}, Access: api.AccessGranted},
@@ -29,16 +30,16 @@ func newSchedule(tenant, name string, createdMS, nextMS int64) storage.ScheduleP
 }
 
 // change is a put of the next revision of what s holds.
-func change(s *storage.LoadedSchedule, nextMS int64, keep bool) storage.SchedulePut {
+func change(s *schedules.Loaded, nextMS int64, keep bool) schedules.Put {
 	after := *s.Meta
 	after.Revision++
 	after.UpdatedAtMS++
-	return storage.SchedulePut{Path: s.Path, Before: s, After: &after, NextMS: nextMS, Keep: keep}
+	return schedules.Put{Path: s.Path, Before: s, After: &after, NextMS: nextMS, Keep: keep}
 }
 
-func loadSchedule(t *testing.T, s *storage.Store, path storage.SchedulePath) *storage.LoadedSchedule {
+func loadSchedule(t *testing.T, s *storage.Store, path storage.SchedulePath) *schedules.Loaded {
 	t.Helper()
-	loaded, err := storage.NewSchedules(s).Load(t.Context(), path)
+	loaded, err := schedules.New(s).Load(t.Context(), path)
 	if err != nil {
 		t.Fatalf("Schedules.Load: %v", err)
 	}
@@ -66,16 +67,16 @@ func scheduleKeyed(t *testing.T, s *storage.Store, path storage.SchedulePath) ma
 func TestScheduleLifecycle(t *testing.T) {
 	t.Parallel()
 	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
-		ctx, schedules, tenant := t.Context(), storage.NewSchedules(s), storagetest.Tenant(t)
+		ctx, repository, tenant := t.Context(), schedules.New(s), storagetest.Tenant(t)
 		put := newSchedule(tenant, "nightly", 1_000, 61_000)
-		if err := schedules.Put(ctx, put); err != nil {
-			t.Fatalf("schedules.Put: %v", err)
+		if err := repository.Put(ctx, put); err != nil {
+			t.Fatalf("Put: %v", err)
 		}
 		made := loadSchedule(t, s, put.Path)
 		if diff := cmp.Diff(put.After, made.Meta); diff != "" {
 			t.Errorf("record differs (-want +got):\n%s", diff)
 		}
-		if diff := cmp.Diff(storage.ScheduleState{Rev: 1, Turn: 1_000, NextTickMS: 61_000}, made.State); diff != "" {
+		if diff := cmp.Diff(schedules.State{Rev: 1, Turn: 1_000, NextTickMS: 61_000}, made.State); diff != "" {
 			t.Errorf("state differs (-want +got):\n%s", diff)
 		}
 		member := storage.DueSchedulePrefix + tenant
@@ -87,56 +88,56 @@ func TestScheduleLifecycle(t *testing.T) {
 			t.Errorf("Tenants.HasNamespace: got the namespace is not registered %v; want ok and no error", err)
 		}
 
-		if err := schedules.Put(ctx, put); err != nil {
+		if err := repository.Put(ctx, put); err != nil {
 			t.Errorf("a repeat: %v", err)
 		}
 		other := newSchedule(tenant, "nightly", 2_000, 62_000)
-		if err := schedules.Put(ctx, other); api.ErrorCode(err) != api.CodeStoreConflict {
+		if err := repository.Put(ctx, other); api.ErrorCode(err) != api.CodeStoreConflict {
 			t.Errorf("another of that name: %v; want CodeStoreConflict", err)
 		}
 		if diff := cmp.Diff(made, loadSchedule(t, s, put.Path)); diff != "" {
 			t.Errorf("stored schedule differs (-want +got):\n%s", diff)
 		}
 
-		if err := schedules.Put(ctx, change(made, 99_000, true)); err != nil {
-			t.Fatalf("schedules.Put: %v", err)
+		if err := repository.Put(ctx, change(made, 99_000, true)); err != nil {
+			t.Fatalf("Put: %v", err)
 		}
 		kept := loadSchedule(t, s, put.Path)
-		if diff := cmp.Diff(storage.ScheduleState{Rev: 2, Turn: 1_001, NextTickMS: 61_000}, kept.State); diff != "" {
+		if diff := cmp.Diff(schedules.State{Rev: 2, Turn: 1_001, NextTickMS: 61_000}, kept.State); diff != "" {
 			t.Errorf("change that keeps the next tick: state differs (-want +got):\n%s", diff)
 		}
 		stale := change(made, 99_000, false)
 		stale.After.EverySeconds = 99
-		if err := schedules.Put(ctx, stale); api.ErrorCode(err) != api.CodeStoreConflict {
+		if err := repository.Put(ctx, stale); api.ErrorCode(err) != api.CodeStoreConflict {
 			t.Errorf("Put over a later change: got error %v, want CodeStoreConflict", err)
 		}
-		if err := schedules.Put(ctx, change(kept, 0, false)); err != nil {
-			t.Fatalf("schedules.Put: %v", err)
+		if err := repository.Put(ctx, change(kept, 0, false)); err != nil {
+			t.Fatalf("Put: %v", err)
 		}
 		disabled := scheduleKeyed(t, s, put.Path)
 		if disabled["due"] != "" || disabled["next_tick_ms"] != "0" || disabled["rev"] != "3" {
 			t.Errorf(`disabled: got %v, want no due, next_tick_ms 0 and rev 3`, disabled)
 		}
-		if err := schedules.Put(ctx, change(loadSchedule(t, s, put.Path), 120_000, false)); err != nil {
-			t.Fatalf("schedules.Put: %v", err)
+		if err := repository.Put(ctx, change(loadSchedule(t, s, put.Path), 120_000, false)); err != nil {
+			t.Fatalf("Put: %v", err)
 		}
 		if enabled := scheduleKeyed(t, s, put.Path); enabled["due"] != "120000" || enabled["next_tick_ms"] != "120000" {
 			t.Errorf(`enabled: got %v, want due and next_tick_ms 120000`, enabled)
 		}
 
 		last := loadSchedule(t, s, put.Path)
-		if err := schedules.Delete(ctx, made); api.ErrorCode(err) != api.CodeStoreConflict {
+		if err := repository.Delete(ctx, made); api.ErrorCode(err) != api.CodeStoreConflict {
 			t.Errorf("Delete after a later change: got error %v, want CodeStoreConflict", err)
 		}
 		for range 2 { // safe to repeat
-			if err := schedules.Delete(ctx, last); err != nil {
-				t.Fatalf("schedules.Delete: %v", err)
+			if err := repository.Delete(ctx, last); err != nil {
+				t.Fatalf("Delete: %v", err)
 			}
 			if diff := cmp.Diff(map[string]string{"meta": "", "in flight": ""}, scheduleKeyed(t, s, put.Path)); diff != "" {
 				t.Errorf("keys differ (-want +got):\n%s", diff)
 			}
 		}
-		if err := schedules.Put(ctx, change(last, 99_000, false)); api.ErrorCode(err) != api.CodeStoreConflict {
+		if err := repository.Put(ctx, change(last, 99_000, false)); api.ErrorCode(err) != api.CodeStoreConflict {
 			t.Errorf("Put over a deleted schedule: got error %v, want CodeStoreConflict", err)
 		}
 	})
@@ -147,17 +148,17 @@ func TestScheduleLifecycle(t *testing.T) {
 func TestScheduleIsMadeAnew(t *testing.T) {
 	t.Parallel()
 	storagetest.Each(t, func(t *testing.T, s *storage.Store) {
-		ctx, schedules := t.Context(), storage.NewSchedules(s)
+		ctx, repository := t.Context(), schedules.New(s)
 		put := newSchedule(storagetest.Tenant(t), "nightly", 1_000, 61_000)
 		state, inFlight := s.ScheduleKeys(put.Path)
 		// As a crash in the middle of a deletion leaves it.
 		s.Client().HSet(ctx, state, "rev", 1, "turn", 7, "next_tick_ms", 5, "fired", 3)
 		s.Client().ZAdd(ctx, inFlight, redis.Z{Score: 5, Member: "some-job"})
-		if err := schedules.Put(ctx, put); err != nil {
-			t.Fatalf("schedules.Put: %v", err)
+		if err := repository.Put(ctx, put); err != nil {
+			t.Fatalf("Put: %v", err)
 		}
 		loaded := loadSchedule(t, s, put.Path)
-		if diff := cmp.Diff(storage.ScheduleState{Rev: 1, Turn: 1_000, NextTickMS: 61_000}, loaded.State); diff != "" || len(loaded.InFlight) > 0 {
+		if diff := cmp.Diff(schedules.State{Rev: 1, Turn: 1_000, NextTickMS: 61_000}, loaded.State); diff != "" || len(loaded.InFlight) > 0 {
 			t.Errorf("state differs (-want +got):\n%s\njobs in flight: got %v, want none", diff, loaded.InFlight)
 		}
 	})
@@ -166,15 +167,15 @@ func TestScheduleIsMadeAnew(t *testing.T) {
 func TestScheduleKeepsNoTickOfAnotherRevision(t *testing.T) {
 	t.Parallel()
 	storagetest.Each(t, func(t *testing.T, s *storage.Store) {
-		ctx, schedules := t.Context(), storage.NewSchedules(s)
+		ctx, repository := t.Context(), schedules.New(s)
 		put := newSchedule(storagetest.Tenant(t), "nightly", 1_000, 61_000)
-		if err := schedules.Put(ctx, put); err != nil {
-			t.Fatalf("schedules.Put: %v", err)
+		if err := repository.Put(ctx, put); err != nil {
+			t.Fatalf("Put: %v", err)
 		}
 		state, _ := s.ScheduleKeys(put.Path)
 		s.Client().HSet(ctx, state, "rev", 0) // the change before was cut short
-		if err := schedules.Put(ctx, change(loadSchedule(t, s, put.Path), 99_000, true)); err != nil {
-			t.Fatalf("schedules.Put: %v", err)
+		if err := repository.Put(ctx, change(loadSchedule(t, s, put.Path), 99_000, true)); err != nil {
+			t.Fatalf("Put: %v", err)
 		}
 		if loaded := loadSchedule(t, s, put.Path); loaded.State.NextTickMS != 99_000 {
 			t.Errorf("got state %+v, want the next tick 99000", loaded.State)
@@ -186,7 +187,7 @@ func TestScheduleStateRoundTrip(t *testing.T) {
 	t.Parallel()
 	storagetest.Each(t, func(t *testing.T, s *storage.Store) {
 		path := storage.SchedulePath{Tenant: storagetest.Tenant(t), Namespace: "payments", Name: "nightly"}
-		want := storage.ScheduleState{
+		want := schedules.State{
 			Rev: 1, Turn: 2, NextTickMS: 3, TickSeq: 4, LastTickMS: 5, LastFiredMS: 6, LastJobID: "some-job", Fired: 7, Skipped: 8, Missed: 9,
 			LastSkip: &api.ScheduleSkip{TickMS: 10, Reason: api.SkipOverlap},
 		}
@@ -203,7 +204,7 @@ func TestScheduleStateRoundTrip(t *testing.T) {
 			t.Errorf("got %d jobs in flight, want %d", len(loaded.InFlight), api.MaxQueueLimit+1)
 		}
 		s.Client().HSet(t.Context(), state, "fired", "many")
-		if _, err := storage.NewSchedules(s).Load(t.Context(), path); err == nil {
+		if _, err := schedules.New(s).Load(t.Context(), path); err == nil {
 			t.Error("a state that cannot be read is read")
 		}
 	})
@@ -212,18 +213,18 @@ func TestScheduleStateRoundTrip(t *testing.T) {
 func TestSchedulesOfManyTenants(t *testing.T) {
 	t.Parallel()
 	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
-		schedules := storage.NewSchedules(s)
+		repository := schedules.New(s)
 		var paths []storage.SchedulePath
 		for i := range 20 {
 			put := newSchedule(storagetest.Tenant(t), fmt.Sprintf("job-%d", i), 1_000, 61_000+int64(i))
 			if i%5 != 0 { // every fifth is not there
-				if err := schedules.Put(t.Context(), put); err != nil {
-					t.Fatalf("schedules.Put: %v", err)
+				if err := repository.Put(t.Context(), put); err != nil {
+					t.Fatalf("Put: %v", err)
 				}
 			}
 			paths = append(paths, put.Path)
 		}
-		loaded, err := schedules.LoadMany(t.Context(), paths)
+		loaded, err := repository.LoadMany(t.Context(), paths)
 		if err != nil || len(loaded) != len(paths) {
 			t.Fatalf("LoadMany: got %d schedules and error %v, want %d", len(loaded), err, len(paths))
 		}
@@ -238,19 +239,19 @@ func TestSchedulesOfManyTenants(t *testing.T) {
 func TestScheduleList(t *testing.T) {
 	t.Parallel()
 	storagetest.Each(t, func(t *testing.T, s *storage.Store) {
-		ctx, schedules, tenant := t.Context(), storage.NewSchedules(s), storagetest.Tenant(t)
+		ctx, repository, tenant := t.Context(), schedules.New(s), storagetest.Tenant(t)
 		for _, name := range []string{"ccc", "aaa", "ddd", "bbb", "eee"} {
-			if err := schedules.Put(ctx, newSchedule(tenant, name, 1_000, 61_000)); err != nil {
-				t.Fatalf("schedules.Put: %v", err)
+			if err := repository.Put(ctx, newSchedule(tenant, name, 1_000, 61_000)); err != nil {
+				t.Fatalf("Put: %v", err)
 			}
 		}
 		state, _ := s.ScheduleKeys(storage.SchedulePath{Tenant: tenant, Namespace: "payments", Name: "bbb"})
 		s.Client().Del(ctx, strings.TrimSuffix(state, ":state")+":meta") // as a crash leaves it
 		var pages [][]string
 		for after, more := "", true; more; {
-			items, next, err := schedules.List(ctx, tenant, "payments", after, 2)
+			items, next, err := repository.List(ctx, tenant, "payments", after, 2)
 			if err != nil {
-				t.Fatalf("schedules.List: %v", err)
+				t.Fatalf("List: %v", err)
 			}
 			var names []string
 			for _, item := range items {
@@ -268,7 +269,7 @@ func TestScheduleList(t *testing.T) {
 func TestScheduleLimit(t *testing.T) {
 	t.Parallel()
 	storagetest.Each(t, func(t *testing.T, s *storage.Store) {
-		ctx, schedules := t.Context(), storage.NewSchedules(s)
+		ctx, repository := t.Context(), schedules.New(s)
 		put := newSchedule(storagetest.Tenant(t), "nightly", 1_000, 61_000)
 		state, _ := s.ScheduleKeys(put.Path)
 		index := strings.TrimSuffix(state, "nightly:state") + "index"
@@ -277,15 +278,15 @@ func TestScheduleLimit(t *testing.T) {
 			names[i] = fmt.Sprintf("job-%d", i)
 		}
 		s.Client().SAdd(ctx, index, names...)
-		if err := schedules.Put(ctx, put); api.ErrorCode(err) != api.CodeScheduleLimit {
+		if err := repository.Put(ctx, put); api.ErrorCode(err) != api.CodeScheduleLimit {
 			t.Errorf("one too many: %v; want CodeScheduleLimit", err)
 		}
 		if kept := scheduleKeyed(t, s, put.Path); kept["meta"] != "" || kept["listed"] != "" || kept["due"] != "" {
 			t.Errorf("got %v left, want no meta, listed and due", kept)
 		}
 		again := newSchedule(put.Path.Tenant, "job-7", 1_000, 61_000) // its creation was cut short
-		if err := schedules.Put(ctx, again); err != nil {
-			t.Errorf("schedules.Put: %v", err)
+		if err := repository.Put(ctx, again); err != nil {
+			t.Errorf("Put: %v", err)
 		}
 	})
 }
@@ -294,13 +295,13 @@ func TestScheduleLimit(t *testing.T) {
 func TestSchedulesAreMadeByOne(t *testing.T) {
 	t.Parallel()
 	storagetest.Each(t, func(t *testing.T, s *storage.Store) {
-		schedules, tenant := storage.NewSchedules(s), storagetest.Tenant(t)
-		race := func(put func(i int64) storage.SchedulePut) (winner int64) {
+		repository, tenant := schedules.New(s), storagetest.Tenant(t)
+		race := func(put func(i int64) schedules.Put) (winner int64) {
 			const racers = 8
 			var done sync.WaitGroup
 			errs := make([]error, racers)
 			for i := range racers {
-				done.Go(func() { errs[i] = schedules.Put(t.Context(), put(int64(i))) })
+				done.Go(func() { errs[i] = repository.Put(t.Context(), put(int64(i))) })
 			}
 			done.Wait()
 			winner = -1
@@ -315,12 +316,12 @@ func TestSchedulesAreMadeByOne(t *testing.T) {
 			return winner
 		}
 		path := storage.SchedulePath{Tenant: tenant, Namespace: "payments", Name: "nightly"}
-		won := race(func(i int64) storage.SchedulePut { return newSchedule(tenant, "nightly", 1_000+i, 61_000+i) })
+		won := race(func(i int64) schedules.Put { return newSchedule(tenant, "nightly", 1_000+i, 61_000+i) })
 		made := loadSchedule(t, s, path)
 		if made.Meta.CreatedAtMS != 1_000+won || made.State.NextTickMS != 61_000+won {
 			t.Errorf("got record %+v and state %+v, want those of the racer that succeeded, %d", made.Meta, made.State, won)
 		}
-		won = race(func(i int64) storage.SchedulePut {
+		won = race(func(i int64) schedules.Put {
 			put := change(made, 90_000+i, false)
 			put.After.EverySeconds = 100 + i
 			return put

@@ -58,8 +58,12 @@ const (
 	scriptPublishAgain   = "publish_again.lua"
 	scriptAliasSet       = "alias_set.lua"
 	scriptAliasDelete    = "alias_delete.lua"
-	scriptSchedulePut    = "schedule_put.lua"
-	scriptScheduleDelete = "schedule_delete.lua"
+)
+
+// The scripts of package schedules.
+const (
+	ScriptSchedulePut    = "schedule_put.lua"
+	ScriptScheduleDelete = "schedule_delete.lua"
 )
 
 // The scripts of package quotas.

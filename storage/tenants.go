@@ -55,7 +55,7 @@ func (r *Tenants) HasNamespace(ctx context.Context, tenant, namespace string) (b
 // List returns a page of all tenants, in order, after the tenant after. next is "" at the
 // end, else the after of the next page.
 func (r *Tenants) List(ctx context.Context, after string, limit int) (items []string, next string, err error) {
-	return r.s.pageOfSet(ctx, keyTenants, after, limit)
+	return r.s.PageOfSet(ctx, keyTenants, after, limit)
 }
 
 // All returns all tenants in order, and the number of commands that it took.
@@ -66,7 +66,7 @@ func (r *Tenants) All(ctx context.Context) ([]string, int, error) {
 // Namespaces returns a page of a tenant's namespaces, in order, after the namespace after.
 // next is "" at the end, else the after of the next page.
 func (r *Tenants) Namespaces(ctx context.Context, tenant, after string, limit int) (items []string, next string, err error) {
-	return r.s.pageOfSet(ctx, r.s.keys.Namespaces(tenant), after, limit)
+	return r.s.PageOfSet(ctx, r.s.keys.Namespaces(tenant), after, limit)
 }
 
 // FunctionPath names one function of the whole store; or a namespace, without a

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -20,6 +21,20 @@ func (t *Tenant) SearchJobs(ctx context.Context, q search.Jobs, o PageOptions) (
 	}
 	var out search.Results[api.Job]
 	_, err := t.c.call(ctx, &request{method: http.MethodGet, path: t.path("jobs"), query: query}, nil, &out)
+	return out, err
+}
+
+// SearchActivations returns one page of the activations of all functions that q selects, as SearchJobs
+// does for jobs. q has at most one function, status and trigger, and no id. CodeMirrorUnavailable,
+// CodeSearchSyntax, CodeSearchDeadline.
+func (t *Tenant) SearchActivations(ctx context.Context, q search.Activations, o PageOptions) (search.Results[api.Activation], error) {
+	q.Sort = cmp.Or(q.Sort, search.SortCreated) // a list without any field of the mirror is that of the store
+	query := q.SearchValues()
+	for name, values := range o.query() {
+		query[name] = values
+	}
+	var out search.Results[api.Activation]
+	_, err := t.c.call(ctx, &request{method: http.MethodGet, path: t.path("activations"), query: query}, nil, &out)
 	return out, err
 }
 

@@ -96,8 +96,32 @@ var activationFields = slices.Concat([]field[Activations]{
 	number("min_duration_ms", "only those that took at least so long", func(q *Activations) *int64 { return &q.DurationMS }),
 })
 
+// activationSearchFields are those of the list of activations. The list takes one function, status
+// and trigger.
+var activationSearchFields = slices.Concat(activationFields, []field[Activations]{
+	text("job", "only those that this job ran", func(q *Activations) *string { return &q.Job }),
+	text("request_id", "only those of this request", func(q *Activations) *string { return &q.Request }),
+},
+	times("", "started", func(q *Activations) *Range { return &q.Started }),
+	times("ended_", "ended", func(q *Activations) *Range { return &q.Ended }),
+	ordering(ActivationSorts(), func(q *Activations) *Order { return &q.Order }))
+
 // ActivationParameters returns the parameters of Activations that series take.
 func ActivationParameters() []Parameter { return parameters(activationFields) }
+
+// ActivationSearchParameters returns the parameters of Activations that searches take.
+func ActivationSearchParameters() []Parameter { return parameters(activationSearchFields) }
+
+// ParseActivationSearch returns the query that parameters describe. It ignores others. Errors:
+// CodeInvalid.
+func ParseActivationSearch(values url.Values) (Activations, error) {
+	var q Activations
+	err := parse(activationSearchFields, &q, values)
+	return q, err
+}
+
+// SearchValues returns the parameters of q that searches take. It leaves out the id.
+func (q Activations) SearchValues() url.Values { return values(activationSearchFields, &q) }
 
 // ParseActivations returns the query that parameters describe. It ignores others. Errors:
 // CodeInvalid.

@@ -86,7 +86,7 @@ var benchmarks = []benchmark{
 	{"queue-http", queueHTTP},
 	{"queue-stream", queueStream},
 	{"followers", followers},
-	{"schedules", schedules},
+	{"schedules", scheduleBench},
 	{"cadence", cadenceBench},
 	{"documents", documentOperations},
 	{"documents-growth", documentsGrowth},

@@ -15,6 +15,7 @@ import (
 	"github.com/codesous/sous/api/sleep"
 	"github.com/codesous/sous/scheduler"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/schedules"
 )
 
 // The schedules of the benchmark. Each ticks once in scheduleEvery seconds, at a phase that
@@ -26,10 +27,10 @@ const (
 	scheduleWatch   = 60 * time.Second
 )
 
-// schedules measures the processor time of the ticker and its lag over scheduleWatch, with
+// scheduleBench measures the processor time of the ticker and its lag over scheduleWatch, with
 // 100,000 schedules of which 100 are due each second. The scheduler runs alone in its process:
 // the jobs of its ticks wait in the queues, because no replica with the role invoker runs.
-func schedules(ctx context.Context, o options) ([]row, error) {
+func scheduleBench(ctx context.Context, o options) ([]row, error) {
 	b, err := newTestbed(ctx, o, "--roles", "api")
 	if err != nil {
 		return nil, err
@@ -161,7 +162,7 @@ func fillSchedules(ctx context.Context, store *process) error {
 		return err
 	}
 	defer func() { _ = s.Close() }() // all has been written
-	records, now := storage.NewSchedules(s), s.NowMS()
+	records, now := schedules.New(s), s.NowMS()
 	return inParallel(ctx, 64, scheduleTenants*schedulesEach, func(ctx context.Context, n int) error {
 		schedule := api.Schedule{
 			Name: fmt.Sprintf("every-%03d", n%schedulesEach), EverySeconds: scheduleEvery, OverlapPolicy: api.OverlapSkip,
@@ -178,8 +179,8 @@ func fillSchedules(ctx context.Context, store *process) error {
 		if err != nil {
 			return err
 		}
-		return records.Put(ctx, storage.SchedulePut{
-			Path: path, NextMS: next[0], After: &storage.StoredSchedule{Schedule: schedule, Access: api.AccessUnrestricted},
+		return records.Put(ctx, schedules.Put{
+			Path: path, NextMS: next[0], After: &schedules.Stored{Schedule: schedule, Access: api.AccessUnrestricted},
 		})
 	})
 }

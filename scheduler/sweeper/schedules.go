@@ -15,6 +15,7 @@ import (
 	"github.com/codesous/sous/scheduler"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/floors"
+	"github.com/codesous/sous/storage/schedules"
 )
 
 // The kinds of repairs of schedules, as metrics name them.
@@ -51,7 +52,7 @@ type scheduleSuspect struct {
 type scheduleVisitor struct {
 	s         *Sweeper
 	ticker    *scheduler.Ticker
-	schedules *storage.Schedules
+	schedules *schedules.Repository
 	broker    *queue.Broker
 	floors    floors.Floors
 	suspects  repair.Suspects[scheduleSuspect]
@@ -169,7 +170,7 @@ func (v *scheduleVisitor) compare(ctx context.Context, paths []storage.ScheduleP
 
 // dangling removes the remaining keys of a schedule that does not exist: its creation or its
 // deletion was interrupted.
-func (v *scheduleVisitor) dangling(ctx context.Context, s *storage.LoadedSchedule, now int64, total *Counts) error {
+func (v *scheduleVisitor) dangling(ctx context.Context, s *schedules.Loaded, now int64, total *Counts) error {
 	suspect := scheduleSuspect{path: s.Path, kind: repairScheduleIndex}
 	if !v.overdue(suspect, "", now) {
 		return nil
@@ -187,7 +188,7 @@ func (v *scheduleVisitor) dangling(ctx context.Context, s *storage.LoadedSchedul
 
 // due lets the ticker repair a schedule whose due entry is not its next tick, or whose change
 // was interrupted.
-func (v *scheduleVisitor) due(ctx context.Context, s *storage.LoadedSchedule, entry, now int64, total *Counts) error {
+func (v *scheduleVisitor) due(ctx context.Context, s *schedules.Loaded, entry, now int64, total *Counts) error {
 	suspect := scheduleSuspect{path: s.Path, kind: repairScheduleDue}
 	if entry == s.State.NextTickMS && s.State.Rev == s.Meta.Revision {
 		v.suspects.Clear(suspect)
@@ -207,7 +208,7 @@ func (v *scheduleVisitor) due(ctx context.Context, s *storage.LoadedSchedule, en
 // marks removes the first of the jobs in flight that has ended, or does not exist, from them. Such
 // a mark delays no tick, because the overlap policies read the states of the jobs: one for each
 // schedule and pass is enough.
-func (v *scheduleVisitor) marks(ctx context.Context, s *storage.LoadedSchedule, now int64, total *Counts) error {
+func (v *scheduleVisitor) marks(ctx context.Context, s *schedules.Loaded, now int64, total *Counts) error {
 	suspect := scheduleSuspect{path: s.Path, kind: repairScheduleMark}
 	states, err := v.broker.Standing(ctx, s.Path.Tenant, s.InFlight)
 	if err != nil {

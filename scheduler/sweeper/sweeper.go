@@ -40,6 +40,7 @@ import (
 	"github.com/codesous/sous/storage/activations"
 	"github.com/codesous/sous/storage/documents"
 	"github.com/codesous/sous/storage/kvstore"
+	"github.com/codesous/sous/storage/schedules"
 )
 
 // Config adjusts a Sweeper. A zero value means the default.
@@ -123,11 +124,11 @@ func New(store *storage.Store, broker *queue.Broker, cfg Config, logger *zap.Log
 
 // tenantWalker returns the walker over tenants, with its visitors.
 func (s *Sweeper) tenantWalker(tenants *storage.Tenants, broker *queue.Broker, repairer *repair.Repairer, ticker *scheduler.Ticker) *tenantWalker {
-	schedules := &scheduleVisitor{s: s, ticker: ticker, schedules: storage.NewSchedules(s.store), broker: broker}
+	bySchedule := &scheduleVisitor{s: s, ticker: ticker, schedules: schedules.New(s.store), broker: broker}
 	return &tenantWalker{
 		places:      tenants.Walk,
-		ofTenant:    []visitor{&queueVisitor{s, repairer}, schedules},
-		ofNamespace: []visitor{schedules},
+		ofTenant:    []visitor{&queueVisitor{s, repairer}, bySchedule},
+		ofNamespace: []visitor{bySchedule},
 		ofFunction:  []visitor{&activationVisitor{s, activations.New(s.store), repairer}},
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/codesous/sous/api/quota"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/schedules"
 )
 
 // summed are the quotas whose amounts are sums over records.
@@ -109,9 +110,9 @@ func (w *Walk) versions(ctx context.Context) error {
 // countSchedules adds the bytes of some schedules of the first namespace, and ends it after the
 // last of them.
 func (w *Walk) countSchedules(ctx context.Context) (reads int, err error) {
-	schedules, namespace := storage.NewSchedules(w.s), w.namespaces[0]
+	repository, namespace := schedules.New(w.s), w.namespaces[0]
 	if !w.listed {
-		w.schedules, reads, err = schedules.AllNames(ctx, w.tenant, namespace)
+		w.schedules, reads, err = repository.AllNames(ctx, w.tenant, namespace)
 		if err != nil {
 			return reads, err
 		}
@@ -122,7 +123,7 @@ func (w *Walk) countSchedules(ctx context.Context) (reads int, err error) {
 		paths[i] = storage.SchedulePath{Tenant: w.tenant, Namespace: namespace, Name: w.schedules[i]}
 	}
 	if len(paths) > 0 {
-		loaded, err := schedules.LoadMany(ctx, paths)
+		loaded, err := repository.LoadMany(ctx, paths)
 		reads++
 		if err != nil {
 			return reads, err

@@ -76,16 +76,20 @@ func (c Command) Start(executable string) (*Server, error) {
 	args := append(slices.Clone(c.Args), "--listen", cmp.Or(c.Listen, "127.0.0.1:0"))
 	// No context: that of a test ends before its cleanup, which stops the server in order.
 	cmd := exec.Command(executable, args...)
-	cmd.Env, cmd.Dir = append(os.Environ(), c.Env...), c.Dir
+	state, err := os.MkdirTemp("", "sous-state-")
+	if err != nil {
+		return nil, err
+	}
+	cmd.Env, cmd.Dir = append(append(os.Environ(), "XDG_STATE_HOME="+state), c.Env...), c.Dir
 	said, out := io.Pipe()
 	s := &Server{cmd: cmd, log: &output{}, exited: make(chan struct{})}
 	cmd.Stdout = io.MultiWriter(s.log, out)
 	cmd.Stderr = cmd.Stdout
 	if err := cmd.Start(); err != nil {
-		return nil, err
+		return nil, errors.Join(err, os.RemoveAll(state))
 	}
 	go func() {
-		s.err = cmd.Wait()
+		s.err = errors.Join(cmd.Wait(), os.RemoveAll(state))
 		_ = out.Close() // closing a pipe does not fail
 		close(s.exited)
 	}()

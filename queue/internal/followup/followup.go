@@ -38,6 +38,7 @@ import (
 	"github.com/codesous/sous/queue/internal/jobstore"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/activations"
+	"github.com/codesous/sous/storage/schedules"
 )
 
 const (
@@ -71,13 +72,13 @@ type Follower struct {
 
 	life        context.Context
 	activations *activations.Repository
-	schedules   *storage.Schedules
+	schedules   *schedules.Repository
 	calls       *coalesce.Coalescer[jobstore.Queue, []string]
 }
 
 // New returns a Follower. After the end of life it begins nothing, and Wait waits for the rest.
 func New(life context.Context, cfg Config) *Follower {
-	f := &Follower{Config: cfg, life: life, activations: activations.New(cfg.Store), schedules: storage.NewSchedules(cfg.Store)}
+	f := &Follower{Config: cfg, life: life, activations: activations.New(cfg.Store), schedules: schedules.New(cfg.Store)}
 	calls := coalesce.Config[[]string]{Count: flushJobs, SecondFlushAt: flushJobs, Weigh: func(ids []string) (count, bytes int) { return len(ids), 0 }}
 	f.calls = coalesce.New(life, calls, func(ctx context.Context, q jobstore.Queue, calls [][]string) {
 		ctx, cancel := context.WithTimeout(ctx, flushTimeout)

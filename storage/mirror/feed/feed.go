@@ -31,6 +31,7 @@ import (
 	"github.com/codesous/sous/api/sleep"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/activations"
+	"github.com/codesous/sous/storage/activity"
 	"github.com/codesous/sous/storage/events"
 	"github.com/codesous/sous/storage/mirror"
 )
@@ -115,6 +116,9 @@ func (f *Feed) Run(ctx context.Context) {
 	if f.cfg.Watch != nil {
 		defer f.cfg.Watch(f.hear)()
 	}
+	if err := f.store.Subscribe(ctx, f.hearChange); err != nil {
+		return // ctx has ended
+	}
 	for pause := f.cfg.Retry; ctx.Err() == nil; {
 		began := time.Now()
 		err := f.serve(ctx, pause)
@@ -159,6 +163,18 @@ func (f *Feed) logResumed() {
 // hear notes a queue that got work.
 func (f *Feed) hear(tenant, namespace, queue string) {
 	f.hot.notice(place{tenant: tenant, namespace: namespace, name: queue, kind: kindQueue}, time.Now())
+}
+
+// hearChange notes the functions that ran on a replica.
+func (f *Feed) hearChange(c storage.Change) {
+	if c.Kind != storage.ChangeRan {
+		return
+	}
+	var places []place
+	for _, ran := range activity.Parse(c) {
+		places = append(places, place{tenant: ran.Tenant, namespace: ran.Namespace, name: ran.Name, kind: kindFunction})
+	}
+	f.hot.events(nil, places, time.Now())
 }
 
 // The kinds of failures, the label of their metric.

@@ -10,10 +10,13 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"go.uber.org/zap"
+
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/queue"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/activations"
+	"github.com/codesous/sous/storage/activity"
 	"github.com/codesous/sous/storage/mirror"
 	"github.com/codesous/sous/storage/mirror/feed"
 	"github.com/codesous/sous/storage/storagetest"
@@ -216,6 +219,40 @@ func TestEveryJobIsSeen(t *testing.T) {
 		})
 	}
 	f.equal(t, m, 180)
+}
+
+// TestFunctionsThatRanAreVisited: an activation without an event is seen after the notice of its
+// function, long before a pass would find it.
+func TestFunctionsThatRanAreVisited(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	m := f.run(t, feed.Config{})
+	eventually(t, "rebuild", func() string {
+		if s := m.Status(); s.State != mirror.StateServing || s.Rebuilding {
+			return fmt.Sprintf("got status %+v", s)
+		}
+		return ""
+	})
+	began, ran := time.Now(), activity.New(t.Context(), f.store, zap.NewNop())
+	a := &activations.Record{Activation: api.Activation{
+		ActivationID: "a1", Tenant: f.tenant, Namespace: "shop", Function: "hello", Status: api.StatusSuccess, StartMS: f.store.NowMS(), EndMS: f.store.NowMS() + 5,
+		DurationMS: 5, Trigger: api.Trigger{Type: api.TriggerAPI},
+	}}
+	if won, _, err := activations.New(f.store).RecordEnded(t.Context(), a, nil); err != nil || !won {
+		t.Fatalf("RecordEnded: got won %v, error %v, want a new record", won, err)
+	}
+	ran.Note(activity.Function{Tenant: f.tenant, Namespace: "shop", Name: "hello"})
+	eventually(t, "the activation", func() string {
+		var n int
+		err := m.Reader().QueryRowContext(t.Context(), "SELECT count(*) FROM activations WHERE id = 'a1'").Scan(&n)
+		if err != nil || n != 1 {
+			return fmt.Sprintf("%d rows, error %v", n, err)
+		}
+		return ""
+	})
+	if took := time.Since(began); took > 30*time.Second {
+		t.Errorf("got the row after %v, want it within seconds: a pass comes after a minute", took)
+	}
 }
 
 // TestActivationsAreSeen: activations are found by the indexes of their functions, also where no event

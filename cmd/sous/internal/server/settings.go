@@ -69,10 +69,7 @@ const (
 	roleMirror    = "mirror"    // the view of jobs and activations for searches, in a file
 )
 
-var allRoles = append(slices.Clone(defaultRoles), roleMirror)
-
-// defaultRoles are those of a serve that names none. A mirror needs a disk of its own, so it is asked for.
-var defaultRoles = []string{roleAPI, roleInvoker, roleScheduler, roleCadence}
+var allRoles = []string{roleAPI, roleInvoker, roleScheduler, roleCadence, roleMirror}
 
 // The values of --log-format.
 const (
@@ -95,7 +92,7 @@ redis-cluster://host:port,host:port,… or redis-sentinel://host:port,…/master
 func RegisterServe(flags *pflag.FlagSet) {
 	registerShared(flags, logJSON, authKeys)
 	registerStore(flags, StoreHelp)
-	flags.StringSlice("roles", defaultRoles, "roles of this replica, any of "+strings.Join(allRoles, ","))
+	flags.StringSlice("roles", allRoles, "roles of this replica, any of "+strings.Join(allRoles, ","))
 }
 
 // RegisterDev adds the settings of sous dev to flags. It accepts roles, hidden, so that dev

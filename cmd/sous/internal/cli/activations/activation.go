@@ -18,7 +18,7 @@ import (
 
 func (a commands) activationCommand() *cobra.Command {
 	return a.RemoteGroup("activation", "Show and cancel activations",
-		a.activationListCommand(), a.activationGetCommand(), a.activationCancelCommand(), a.activationLogsCommand())
+		a.activationListCommand(), a.searchCommand(), a.statsCommand(), a.activationGetCommand(), a.activationCancelCommand(), a.activationLogsCommand())
 }
 
 // activationStatuses are the values of --status of activation list.
@@ -26,6 +26,8 @@ var activationStatuses = []string{
 	string(api.StatusQueued), string(api.StatusRunning),
 	string(api.StatusSuccess), string(api.StatusError), string(api.StatusTimeout), string(api.StatusCancelled),
 }
+
+var listHeader = []string{"ACTIVATION", "FUNCTION", "STARTED", "STATUS", "DURATION", "REF", "TRIGGER", "ERROR"}
 
 // activationListCommand returns sous activation list.
 func (a commands) activationListCommand() *cobra.Command {
@@ -51,7 +53,7 @@ func (a commands) activationListCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		header := []string{"ACTIVATION", "FUNCTION", "STARTED", "STATUS", "DURATION", "REF", "TRIGGER", "ERROR"}
+		header := slices.Clone(listHeader)
 		switch {
 		case len(args) == 1 && all:
 			return errors.New("--all-namespaces is for a list without a function")

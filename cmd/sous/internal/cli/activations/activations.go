@@ -2,6 +2,7 @@
 // tail and sous fn logs.
 //
 //	activation.go, activation_id.go  list, get, cancel, logs
+//	search.go                        search, stats
 //	logs.go                          sous tail, sous fn logs
 //	tail.go                          the activations of both, as they happen
 package activations

@@ -28,15 +28,15 @@ type misspelt struct {
 // Unwrap returns the error without the suggestion.
 func (e *misspelt) Unwrap() error { return e.error }
 
-// search describes the search for a name that was probably meant.
-type search struct {
+// guess describes the search for a name that was probably meant.
+type guess struct {
 	target  *Target
 	cmd     *cobra.Command // which the user ran
 	missing string         // the name that does not exist
 }
 
 // existing returns the names of the kind of resource that a code reports as missing.
-var existing = map[api.Code]func(context.Context, search) ([]string, error){
+var existing = map[api.Code]func(context.Context, guess) ([]string, error){
 	api.CodeFunctionNotFound: ofTarget(functionNames),
 	api.CodeQueueNotFound:    ofTarget(queueNames),
 	api.CodeTriggerNotFound:  ofTarget(triggerQueues),
@@ -47,14 +47,14 @@ var existing = map[api.Code]func(context.Context, search) ([]string, error){
 	api.CodeWebhookNotFound:  ofTarget(webhookNames),
 	api.CodeKVNotFound:       ofTarget(kvKeys),
 	api.CodeTaskNotFound:     ofTarget(openTaskPaths),
-	api.CodeTenantNotFound: func(ctx context.Context, s search) ([]string, error) {
+	api.CodeTenantNotFound: func(ctx context.Context, s guess) ([]string, error) {
 		names, err := tenantNames(ctx, s.target) // also the one of the command
 		return slices.DeleteFunc(names, func(name string) bool { return name == s.missing }), err
 	},
-	api.CodeAliasNotFound: func(ctx context.Context, s search) ([]string, error) {
+	api.CodeAliasNotFound: func(ctx context.Context, s guess) ([]string, error) {
 		return aliasNames(ctx, s.target, functionArgument(s.cmd))
 	},
-	api.CodeDocumentNotFound: func(ctx context.Context, s search) ([]string, error) {
+	api.CodeDocumentNotFound: func(ctx context.Context, s guess) ([]string, error) {
 		if s.cmd.Parent().Name() == "owner" {
 			return ownerIDs(ctx, s.target)
 		}
@@ -63,8 +63,8 @@ var existing = map[api.Code]func(context.Context, search) ([]string, error){
 }
 
 // ofTarget returns the search among all names of a kind.
-func ofTarget(names func(context.Context, *Target) ([]string, error)) func(context.Context, search) ([]string, error) {
-	return func(ctx context.Context, s search) ([]string, error) { return names(ctx, s.target) }
+func ofTarget(names func(context.Context, *Target) ([]string, error)) func(context.Context, guess) ([]string, error) {
+	return func(ctx context.Context, s guess) ([]string, error) { return names(ctx, s.target) }
 }
 
 // SuggestName returns err, of cmd, with the name that was probably meant, if a server answered
@@ -88,7 +88,7 @@ func (a *App) SuggestName(ctx context.Context, cmd *cobra.Command, err error) er
 	defer cancel()
 	namespace := make(chan string, 1)
 	go func() { namespace <- similarNamespace(ctx, t, cmd) }()
-	s := search{target: t, cmd: cmd, missing: missingName(answered.Err, cmd.Flags().Args())}
+	s := guess{target: t, cmd: cmd, missing: missingName(answered.Err, cmd.Flags().Args())}
 	if found, failed := names(ctx, s); failed == nil {
 		if meant := nearestName(s.missing, found); meant != "" {
 			return &misspelt{err, strconv.Quote(meant)}

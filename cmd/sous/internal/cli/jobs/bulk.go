@@ -54,7 +54,7 @@ type bulkFlags struct {
 func (a commands) bulkCreateCommand(operation search.BulkOperation, short string) *cobra.Command {
 	cmd := &cobra.Command{Use: string(operation) + " [QUERY]", Short: short, Args: cobra.MaximumNArgs(1)}
 	f := bulkFlags{new: search.NewBulk{Operation: operation}}
-	f.searchFlags = registerSearch(cmd, func(parameter string) bool { return slices.Contains([]string{"sort", "order", "count"}, parameter) })
+	f.searchFlags = registerSearch(cmd, search.JobParameters(), func(parameter string) bool { return slices.Contains([]string{"sort", "order", "count"}, parameter) })
 	flags := cmd.Flags()
 	if operation == search.BulkMove {
 		flags.StringVar(&f.new.Target, "target", "", "the queue to which the jobs are moved")
@@ -94,10 +94,10 @@ func (a commands) bulk(ctx context.Context, t *command.Target, f *bulkFlags) err
 			return err
 		}
 		if f.dryRun {
-			a.Note("%s", countText(preview.Matched))
+			a.Note("%s", command.CountText(preview.Matched, "job"))
 			return command.PrintList(a.App, preview.Sample, []string{"JOB", "QUEUE", "STATE", "CREATED", "ENDED", "ATTEMPT", "WORKER", "TAGS", "ERROR"}, searchRow)
 		}
-		if err := a.Confirm(false, fmt.Sprintf("%s. %s?", countText(preview.Matched), f.question())); err != nil {
+		if err := a.Confirm(false, fmt.Sprintf("%s. %s?", command.CountText(preview.Matched, "job"), f.question())); err != nil {
 			return err
 		}
 	}

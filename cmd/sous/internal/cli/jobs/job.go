@@ -19,7 +19,7 @@ import (
 )
 
 func (a commands) jobCommand() *cobra.Command {
-	commands := []*cobra.Command{a.jobEnqueueCommand(), a.jobGetCommand(), a.jobListCommand(), a.jobSearchCommand(), a.jobIterationsCommand(), a.bulkCommand()}
+	commands := []*cobra.Command{a.jobEnqueueCommand(), a.jobGetCommand(), a.jobListCommand(), a.jobSearchCommand(), a.jobStatsCommand(), a.jobIterationsCommand(), a.bulkCommand()}
 	return a.RemoteGroup("job", "Enqueue, show and control jobs", append(commands, a.transitionCommands()...)...)
 }
 

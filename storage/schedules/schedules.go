@@ -1,4 +1,10 @@
-package storage
+// Package schedules keeps schedules, their states, and the due set of each tenant.
+//
+//	schedules.go  records: put, delete, load, list
+//	state.go      the changing part: ticks and counters
+//	due.go        schedules by their next tick
+//	event.go      the events of changes
+package schedules
 
 import (
 	"context"
@@ -12,41 +18,42 @@ import (
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/event"
 	"github.com/codesous/sous/api/quota"
+	"github.com/codesous/sous/storage"
 )
 
-// StoredSchedule is a schedule's record. Its invocations run on behalf of the principal
+// Stored is a schedule's record. Its invocations run on behalf of the principal
 // that created or last changed it.
-type StoredSchedule struct {
+type Stored struct {
 	api.Schedule
 	Principal api.Principal `json:"principal"`
 	Access    api.Access    `json:"access"`
 }
 
-// LoadedSchedule is a schedule with its state. The two are read one after the other, so a
+// Loaded is a schedule with its state. The two are read one after the other, so a
 // change may lie between them; a write with the Turn of the state finds out.
-type LoadedSchedule struct {
-	Path     SchedulePath
-	Meta     *StoredSchedule // nil if the schedule does not exist
-	Raw      string          // the stored bytes of Meta
-	State    ScheduleState
+type Loaded struct {
+	Path     storage.SchedulePath
+	Meta     *Stored // nil if the schedule does not exist
+	Raw      string  // the stored bytes of Meta
+	State    State
 	InFlight []string // jobs, by tick; MaxQueueLimit+1 at most
 	Err      error    // why the record or the state cannot be read
 }
 
-// Schedules keeps the schedules, their states, and each namespace's index of them. The
+// Repository keeps the schedules, their states, and each namespace's index of them. The
 // index is a set: lists read it whole, in small steps; api.MaxSchedules limits it.
-type Schedules struct{ s *Store }
+type Repository struct{ s *storage.Store }
 
-// NewSchedules returns the schedules in s.
-func NewSchedules(s *Store) *Schedules { return &Schedules{s} }
+// New returns the schedules in s.
+func New(s *storage.Store) *Repository { return &Repository{s} }
 
-// SchedulePut is a change of a schedule.
-type SchedulePut struct {
-	Path SchedulePath
+// Put is a change of a schedule.
+type Put struct {
+	Path storage.SchedulePath
 	// Before is the record as it was read, nil for a new schedule.
-	Before *LoadedSchedule
+	Before *Loaded
 	// After is the new record.
-	After *StoredSchedule
+	After *Stored
 	// NextMS is its next tick, 0 for none.
 	NextMS int64
 	// Keep retains the next tick of the state, in place of NextMS, if the state still belongs
@@ -66,22 +73,22 @@ type SchedulePut struct {
 // The same Put again completes it. Otherwise the ticker computes the tick again where rev
 // differs, and the sweeper corrects the due times. CodeStoreConflict if the schedule has
 // changed since it was read; CodeScheduleLimit, CodeTenantQuota.
-func (r *Schedules) Put(ctx context.Context, p SchedulePut) error {
+func (r *Repository) Put(ctx context.Context, p Put) error {
 	before, keep := "", ""
 	if p.Before != nil {
 		before = p.Before.Raw
 		if p.Keep {
 			keep = strconv.FormatInt(p.Before.Meta.Revision, 10)
 		}
-	} else if err := NewTenants(r.s).RegisterNamespace(ctx, p.Path.Tenant, p.Path.Namespace); err != nil {
+	} else if err := storage.NewTenants(r.s).RegisterNamespace(ctx, p.Path.Tenant, p.Path.Namespace); err != nil {
 		return err
 	}
-	raw, err := Encode(p.After)
+	raw, err := storage.Encode(p.After)
 	if err != nil {
 		return err
 	}
 	args := []any{
-		before, raw, p.After.Revision, p.Path.Name, p.Path.member(), p.NextMS, keep,
+		before, raw, p.After.Revision, p.Path.Name, p.Path.Member(), p.NextMS, keep,
 		// No turn of an earlier schedule of this name is used again: turns grow by one a
 		// write, and a write takes a millisecond at least.
 		p.After.CreatedAtMS,
@@ -89,9 +96,9 @@ func (r *Schedules) Put(ctx context.Context, p SchedulePut) error {
 		p.change(ctx),
 	}
 	return r.s.Taking(ctx, p.Path.Tenant, func() error {
-		_, err := r.s.ScriptThen(ctx, scriptSchedulePut, r.keys(p.Path), args, func(pipe redis.Pipeliner) {
+		_, err := r.s.ScriptThen(ctx, storage.ScriptSchedulePut, r.keys(p.Path), args, func(pipe redis.Pipeliner) {
 			if p.NextMS > 0 {
-				MarkDue(ctx, pipe, DueSchedulePrefix+p.Path.Tenant, p.NextMS)
+				storage.MarkDue(ctx, pipe, storage.DueSchedulePrefix+p.Path.Tenant, p.NextMS)
 			}
 		})
 		return err
@@ -100,10 +107,10 @@ func (r *Schedules) Put(ctx context.Context, p SchedulePut) error {
 
 // amounts returns what a change adds to the quotas, where raw is the new record. A change that
 // adds nothing is never refused.
-func (p *SchedulePut) amounts(raw string) []quota.Amount {
+func (p *Put) amounts(raw string) []quota.Amount {
 	bytes := p.After.BytesPerMinute(len(raw))
 	if p.Before == nil {
-		return []quota.Amount{One(quota.Schedules), {Quota: quota.ScheduleBytes, Amount: bytes}}
+		return []quota.Amount{storage.One(quota.Schedules), {Quota: quota.ScheduleBytes, Amount: bytes}}
 	}
 	if p.Before.Meta != nil {
 		bytes -= p.Before.Meta.BytesPerMinute(len(p.Before.Raw))
@@ -112,24 +119,24 @@ func (p *SchedulePut) amounts(raw string) []quota.Amount {
 }
 
 // keys returns the keys of the scripts that put and delete a schedule.
-func (r *Schedules) keys(p SchedulePath) []string {
-	k := r.s.keys.schedule(p.Tenant, p.Namespace, p.Name)
-	return []string{k.meta(), k.state(), r.s.keys.ScheduleIndex(p.Tenant, p.Namespace), r.s.keys.scheduleDue(p.Tenant), k.inflight(), r.s.JobKeys(p.Tenant).Events()}
+func (r *Repository) keys(p storage.SchedulePath) []string {
+	state, inFlight := r.s.ScheduleKeys(p)
+	return []string{r.s.ScheduleMetaKey(p), state, r.s.Keys().ScheduleIndex(p.Tenant, p.Namespace), r.s.ScheduleDueKey(p.Tenant), inFlight, r.s.JobKeys(p.Tenant).Events()}
 }
 
 // Delete removes the schedule that Load has returned, or, where Load found none, the
 // remains of an interrupted write. CodeStoreConflict if the schedule has changed since.
-func (r *Schedules) Delete(ctx context.Context, s *LoadedSchedule) error {
-	_, err := r.s.Script(ctx, scriptScheduleDelete, r.keys(s.Path), s.Raw, s.Path.Name, s.Path.member(), scheduleChange(ctx, event.ScheduleDeleted, r.s.NowMS(), s.Path, s.Meta))
+func (r *Repository) Delete(ctx context.Context, s *Loaded) error {
+	_, err := r.s.Script(ctx, storage.ScriptScheduleDelete, r.keys(s.Path), s.Raw, s.Path.Name, s.Path.Member(), changeOf(ctx, event.ScheduleDeleted, r.s.NowMS(), s.Path, s.Meta))
 	if err == nil && s.Meta != nil {
-		r.s.Returned(ctx, s.Path.Tenant, One(quota.Schedules), quota.Amount{Quota: quota.ScheduleBytes, Amount: s.Meta.BytesPerMinute(len(s.Raw))})
+		r.s.Returned(ctx, s.Path.Tenant, storage.One(quota.Schedules), quota.Amount{Quota: quota.ScheduleBytes, Amount: s.Meta.BytesPerMinute(len(s.Raw))})
 	}
 	return err
 }
 
 // Load reads a schedule and its state. Meta is nil where the schedule does not exist.
-func (r *Schedules) Load(ctx context.Context, path SchedulePath) (*LoadedSchedule, error) {
-	loaded, err := r.LoadMany(ctx, []SchedulePath{path})
+func (r *Repository) Load(ctx context.Context, path storage.SchedulePath) (*Loaded, error) {
+	loaded, err := r.LoadMany(ctx, []storage.SchedulePath{path})
 	if err != nil {
 		return nil, err
 	}
@@ -138,51 +145,51 @@ func (r *Schedules) Load(ctx context.Context, path SchedulePath) (*LoadedSchedul
 
 // LoadMany reads schedules of any tenants, with their states, in one round trip. A
 // schedule that cannot be read has its error in Err.
-func (r *Schedules) LoadMany(ctx context.Context, paths []SchedulePath) ([]LoadedSchedule, error) {
+func (r *Repository) LoadMany(ctx context.Context, paths []storage.SchedulePath) ([]Loaded, error) {
 	type reads struct {
 		meta     *redis.StringCmd
 		state    *redis.MapStringStringCmd
 		inFlight *redis.StringSliceCmd
 	}
 	sent := make([]reads, len(paths))
-	pipe := r.s.rdb.Pipeline()
+	pipe := r.s.Client().Pipeline()
 	for i, p := range paths {
-		k := r.s.keys.schedule(p.Tenant, p.Namespace, p.Name)
+		state, inFlight := r.s.ScheduleKeys(p)
 		// The record last: a change in between leaves the reader with the state of an
 		// earlier turn, which every later write refuses.
-		sent[i].state = pipe.HGetAll(ctx, k.state())
-		sent[i].inFlight = pipe.ZRange(ctx, k.inflight(), 0, api.MaxQueueLimit)
-		sent[i].meta = pipe.Get(ctx, k.meta())
+		sent[i].state = pipe.HGetAll(ctx, state)
+		sent[i].inFlight = pipe.ZRange(ctx, inFlight, 0, api.MaxQueueLimit)
+		sent[i].meta = pipe.Get(ctx, r.s.ScheduleMetaKey(p))
 	}
 	_, _ = pipe.Exec(ctx) // each command has its own error
-	out := make([]LoadedSchedule, len(paths))
+	out := make([]Loaded, len(paths))
 	for i, p := range paths {
 		var err error
 		for _, cmd := range []redis.Cmder{sent[i].meta, sent[i].state, sent[i].inFlight} {
 			if of := cmd.Err(); of != nil && !errors.Is(of, redis.Nil) {
-				err = Failure(ctx, "read schedules", of)
+				err = storage.Failure(ctx, "read schedules", of)
 			}
 		}
 		if err == nil {
-			out[i], err = loadedSchedule(p, sent[i].meta.Val(), sent[i].state.Val())
+			out[i], err = loadedOf(p, sent[i].meta.Val(), sent[i].state.Val())
 		} else if ctx.Err() != nil || api.ErrorCode(err) == api.CodeStoreUnavailable {
 			return nil, err
 		}
 		if err != nil {
-			out[i].Path, out[i].Err = p, fmt.Errorf("schedule %s of %s: %w", p.member(), p.Tenant, err)
+			out[i].Path, out[i].Err = p, fmt.Errorf("schedule %s of %s: %w", p.Member(), p.Tenant, err)
 		}
 		out[i].InFlight = sent[i].inFlight.Val()
 	}
 	return out, nil
 }
 
-func loadedSchedule(path SchedulePath, raw string, state map[string]string) (s LoadedSchedule, err error) {
-	s = LoadedSchedule{Path: path, Raw: raw}
-	s.State, err = parseScheduleState(state)
+func loadedOf(path storage.SchedulePath, raw string, state map[string]string) (s Loaded, err error) {
+	s = Loaded{Path: path, Raw: raw}
+	s.State, err = parseState(state)
 	if err != nil || raw == "" {
 		return s, err
 	}
-	meta, err := Decode[StoredSchedule](raw)
+	meta, err := storage.Decode[Stored](raw)
 	s.Meta = &meta
 	return s, err
 }
@@ -190,27 +197,27 @@ func loadedSchedule(path SchedulePath, raw string, state map[string]string) (s L
 // Names returns a page of the names of a namespace's schedules, in order, after the name
 // after. next is "" at the end. A name may belong to a schedule whose creation or deletion
 // was interrupted.
-func (r *Schedules) Names(ctx context.Context, tenant, namespace, after string, limit int) (names []string, next string, err error) {
-	return r.s.pageOfSet(ctx, r.s.keys.ScheduleIndex(tenant, namespace), after, limit)
+func (r *Repository) Names(ctx context.Context, tenant, namespace, after string, limit int) (names []string, next string, err error) {
+	return r.s.PageOfSet(ctx, r.s.Keys().ScheduleIndex(tenant, namespace), after, limit)
 }
 
 // AllNames returns what all pages of Names return, in order, for callers that read all of them,
 // and the number of commands that it took.
-func (r *Schedules) AllNames(ctx context.Context, tenant, namespace string) (names []string, reads int, err error) {
-	return r.s.Members(ctx, r.s.keys.ScheduleIndex(tenant, namespace))
+func (r *Repository) AllNames(ctx context.Context, tenant, namespace string) (names []string, reads int, err error) {
+	return r.s.Members(ctx, r.s.Keys().ScheduleIndex(tenant, namespace))
 }
 
 // List returns a page of a namespace's schedules by name, after the name after. next is ""
 // at the end. A page may be short and still have a next.
-func (r *Schedules) List(ctx context.Context, tenant, namespace, after string, limit int) (items []LoadedSchedule, next string, err error) {
+func (r *Repository) List(ctx context.Context, tenant, namespace, after string, limit int) (items []Loaded, next string, err error) {
 	names, next, err := r.Names(ctx, tenant, namespace, after, limit)
 	if err != nil {
 		return nil, "", err
 	}
 	for part := range slices.Chunk(names, 50) { // records may have 64 KiB
-		paths := make([]SchedulePath, len(part))
+		paths := make([]storage.SchedulePath, len(part))
 		for i, name := range part {
-			paths[i] = SchedulePath{tenant, namespace, name}
+			paths[i] = storage.SchedulePath{Tenant: tenant, Namespace: namespace, Name: name}
 		}
 		loaded, err := r.LoadMany(ctx, paths)
 		if err != nil {

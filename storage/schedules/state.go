@@ -1,4 +1,4 @@
-package storage
+package schedules
 
 import (
 	"fmt"
@@ -8,10 +8,10 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// ScheduleState is the changing part of a schedule: its ticks and counters. The ticker
+// State is the changing part of a schedule: its ticks and counters. The ticker
 // writes it with each tick (lua/schedule_tick.lua); a change of the schedule writes the
 // first three fields (lua/schedule_put.lua). Times are milliseconds since 1970, 0 for none.
-type ScheduleState struct {
+type State struct {
 	// Rev is the revision of the schedule that NextTickMS was computed for. If it is not the
 	// revision of the record, a Put was interrupted; the ticker computes the tick again.
 	Rev int64
@@ -42,7 +42,7 @@ const (
 )
 
 // numbers returns the numeric fields of the hash, by name.
-func (s *ScheduleState) numbers() []struct {
+func (s *State) numbers() []struct {
 	name  string
 	value *int64
 } {
@@ -62,7 +62,7 @@ func (s *ScheduleState) numbers() []struct {
 	}
 }
 
-func parseScheduleState(fields map[string]string) (s ScheduleState, err error) {
+func parseState(fields map[string]string) (s State, err error) {
 	for _, number := range s.numbers() {
 		text, ok := fields[number.name]
 		if !ok {
@@ -89,7 +89,7 @@ func parseScheduleState(fields map[string]string) (s ScheduleState, err error) {
 }
 
 // Words returns the fields of the stored hash, each name followed by its value.
-func (s *ScheduleState) Words() []string {
+func (s *State) Words() []string {
 	var words []string
 	for _, number := range s.numbers() {
 		words = append(words, number.name, strconv.FormatInt(*number.value, 10))
