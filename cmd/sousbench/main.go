@@ -16,6 +16,7 @@
 //	growth.go     throughput with many stored records; disk.go: their bytes
 //	queue.go      the job queue against asynq; queue_http.go: over HTTP
 //	followers.go  streams of events to thousands of followers
+//	mirror.go     searches across queues: their times, and the delay of what they find
 //	schedules.go  the cost and the lag of the ticker
 //	cadence.go    activities against those of a Go worker
 //	documents.go  the document storage
@@ -86,6 +87,7 @@ var benchmarks = []benchmark{
 	{"queue-http", queueHTTP},
 	{"queue-stream", queueStream},
 	{"followers", followers},
+	{"mirror", mirrorBench},
 	{"schedules", scheduleBench},
 	{"cadence", cadenceBench},
 	{"documents", documentOperations},

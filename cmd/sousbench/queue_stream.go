@@ -4,17 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"connectrpc.com/connect"
-
 	workerv1 "github.com/codesous/sous/api/worker/v1"
-	"github.com/codesous/sous/api/worker/v1/workerv1connect"
+	"github.com/codesous/sous/cmd/sousbench/frames"
 )
 
 const (
@@ -57,13 +54,13 @@ func streamOn(ctx context.Context, o options, mode storeMode) ([]row, error) {
 		return nil, err
 	}
 	defer server.stop()
-	workers := make([]*frameWorker, streamWorkers)
+	workers := make([]*frames.Worker, streamWorkers)
 	for i := range workers {
-		workers[i], err = newFrameWorker(ctx, "http://"+server.addr, fmt.Sprint("worker", i))
+		workers[i], err = frames.New(ctx, "http://"+server.addr, tenant, namespace, fmt.Sprint("worker", i))
 		if err != nil {
 			return nil, err
 		}
-		defer workers[i].close()
+		defer workers[i].Close()
 	}
 	defer startProfile(ctx, o, "queue-stream")()
 	var rows []row
@@ -108,7 +105,7 @@ func streamOn(ctx context.Context, o options, mode storeMode) ([]row, error) {
 // streamRound has all workers send frames for length, which add and take so many jobs, and returns the
 // jobs a second: those that were acknowledged, or else added. Jobs that are left are taken afterwards.
 // Where frames only take, more than they can take in the time were added before.
-func streamRound(workers []*frameWorker, add, take, window int, length time.Duration) (float64, error) {
+func streamRound(workers []*frames.Worker, add, take, window int, length time.Duration) (float64, error) {
 	if add == 0 {
 		if _, err := streamPhase(workers, queueBatch, 0, window, length); err != nil {
 			return 0, err
@@ -124,14 +121,14 @@ func streamRound(workers []*frameWorker, add, take, window int, length time.Dura
 
 // streamPhase sends frames for length, and then acknowledges the jobs in hand. Frames that only take
 // end with the queue.
-func streamPhase(workers []*frameWorker, add, take, window int, length time.Duration) (float64, error) {
+func streamPhase(workers []*frames.Worker, add, take, window int, length time.Duration) (float64, error) {
 	var done atomic.Int64
 	var work sync.WaitGroup
 	errs := make(chan error, len(workers))
-	begin := time.Now()
+	begin, load := time.Now(), frames.Load{Queues: []string{benchQueue}, Add: adds(add), Take: take, Window: window}
 	for _, w := range workers {
 		work.Go(func() {
-			n, err := w.run(add, take, window, begin.Add(length))
+			n, err := w.Run(load, begin.Add(length))
 			done.Add(int64(n))
 			if err != nil {
 				errs <- err
@@ -145,20 +142,20 @@ func streamPhase(workers []*frameWorker, add, take, window int, length time.Dura
 
 // streamLatency returns the p99 of the time from the frame that adds a job to its arrival at a worker
 // whose fetch waits.
-func streamLatency(producer, consumer *frameWorker) (time.Duration, error) {
+func streamLatency(producer, consumer *frames.Worker) (time.Duration, error) {
 	var all []time.Duration
 	for range queueIdleProbes {
-		if err := consumer.send(&workerv1.LifecycleRequest{Fetch: &workerv1.Fetch{Queues: []string{benchQueue}, Credits: 1}}); err != nil {
+		if err := consumer.Send(&workerv1.LifecycleRequest{Fetch: &workerv1.Fetch{Queues: []string{benchQueue}, Credits: 1}}); err != nil {
 			return 0, err
 		}
-		if _, err := consumer.bidi.Receive(); err != nil { // it waits
+		if _, err := consumer.Receive(); err != nil { // it waits
 			return 0, err
 		}
 		begin := time.Now()
-		if err := producer.send(producer.adds(1)); err != nil {
+		if err := producer.Send(&workerv1.LifecycleRequest{Enqueues: []*workerv1.Enqueue{benchJobs(1)}}); err != nil {
 			return 0, err
 		}
-		res, err := consumer.bidi.Receive()
+		res, err := consumer.Receive()
 		if err != nil {
 			return 0, err
 		}
@@ -166,11 +163,11 @@ func streamLatency(producer, consumer *frameWorker) (time.Duration, error) {
 		if len(res.GetFetched().GetJobs()) != 1 {
 			return 0, errors.New("a fetch ended without its job")
 		}
-		consumer.keep(res.GetFetched().GetJobs())
-		if _, err := producer.bidi.Receive(); err != nil {
+		consumer.Keep(res.GetFetched().GetJobs())
+		if _, err := producer.Receive(); err != nil {
 			return 0, err
 		}
-		if _, err := consumer.run(0, 0, 1, begin); err != nil {
+		if _, err := consumer.Run(frames.Load{Window: 1}, begin); err != nil {
 			return 0, err
 		}
 	}
@@ -178,107 +175,20 @@ func streamLatency(producer, consumer *frameWorker) (time.Duration, error) {
 	return all[len(all)*99/100], nil
 }
 
-// frameWorker is a worker that sends one frame after the other.
-type frameWorker struct {
-	bidi *connect.BidiStreamForClient[workerv1.LifecycleRequest, workerv1.LifecycleResponse]
-	id   uint64
-	acks []*workerv1.Ack // of the jobs in hand
-}
-
-func newFrameWorker(ctx context.Context, url, name string) (*frameWorker, error) {
-	protocols := &http.Protocols{}
-	protocols.SetUnencryptedHTTP2(true)
-	c := workerv1connect.NewWorkerServiceClient(&http.Client{Transport: &http.Transport{Protocols: protocols}}, url)
-	w := &frameWorker{bidi: c.Lifecycle(ctx)}
-	err := w.send(&workerv1.LifecycleRequest{Hello: &workerv1.Hello{Tenant: tenant, Namespace: namespace, WorkerId: name}})
-	if err == nil {
-		_, err = w.bidi.Receive()
+// adds returns what frames with n jobs add, nil for none.
+func adds(n int) func() *workerv1.Enqueue {
+	if n == 0 {
+		return nil
 	}
-	return w, err
+	e := benchJobs(n)
+	return func() *workerv1.Enqueue { return e }
 }
 
-func (w *frameWorker) send(frame *workerv1.LifecycleRequest) error {
-	w.id++
-	frame.RequestId = w.id
-	return w.bidi.Send(frame)
-}
-
-// adds returns a frame that adds n jobs.
-func (w *frameWorker) adds(n int) *workerv1.LifecycleRequest {
+// benchJobs returns n jobs.
+func benchJobs(n int) *workerv1.Enqueue {
 	e := &workerv1.Enqueue{Queue: benchQueue, Jobs: make([]*workerv1.NewJob, n)}
 	for i := range e.Jobs {
 		e.Jobs[i] = &workerv1.NewJob{Payload: queuePayload}
 	}
-	return &workerv1.LifecycleRequest{Enqueues: []*workerv1.Enqueue{e}}
+	return e
 }
-
-// run sends frames until then, of which window are under way, and then acknowledges the jobs in hand. It
-// returns the number of jobs that were acknowledged, or else added.
-func (w *frameWorker) run(add, take, window int, until time.Time) (done int, err error) {
-	empty := false
-	for underway := 0; ; {
-		sending := time.Now().Before(until) && !empty
-		for underway < window && (sending || len(w.acks) > 0) {
-			f := &workerv1.LifecycleRequest{}
-			if add > 0 && sending {
-				f = w.adds(add)
-			}
-			if take > 0 && sending {
-				now := int64(0)
-				f.Fetch = &workerv1.Fetch{Queues: []string{benchQueue}, Credits: uint32(take), WaitMs: &now} //nolint:gosec // a constant
-			}
-			f.Acks, w.acks = w.acks, nil
-			if err := w.send(f); err != nil {
-				return done, err
-			}
-			underway++
-		}
-		if underway == 0 {
-			return done, nil
-		}
-		res, err := w.bidi.Receive()
-		if err != nil {
-			return done, err
-		}
-		underway--
-		added, acked, err := counts(res)
-		if err != nil {
-			return done, err
-		}
-		if take == 0 && add > 0 {
-			done += added
-		}
-		done += acked
-		w.keep(res.GetFetched().GetJobs())
-		empty = empty || add == 0 && res.GetFetched() != nil && len(res.GetFetched().GetJobs()) == 0
-	}
-}
-
-// counts returns how many jobs the frame of a response has added and acknowledged.
-func counts(res *workerv1.LifecycleResponse) (added, acked int, err error) {
-	if res.GetError() != nil {
-		return 0, 0, errors.New(res.GetError().GetMessage())
-	}
-	for _, e := range res.GetEnqueued() {
-		if e.GetError() != nil {
-			return 0, 0, errors.New(e.GetError().GetMessage())
-		}
-		added += len(e.GetJobs())
-	}
-	for _, o := range res.GetAcked().GetOutcomes() {
-		if !o.GetOk() {
-			return 0, 0, errors.New(o.GetMessage())
-		}
-		acked++
-	}
-	return added, acked, nil
-}
-
-// keep takes jobs into the hand.
-func (w *frameWorker) keep(jobs []*workerv1.Job) {
-	for _, j := range jobs {
-		w.acks = append(w.acks, &workerv1.Ack{Id: j.GetId(), LeaseEpoch: j.GetLeaseEpoch()})
-	}
-}
-
-func (w *frameWorker) close() { _ = w.bidi.CloseRequest() }
