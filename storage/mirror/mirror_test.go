@@ -2,8 +2,10 @@ package mirror_test
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -299,5 +301,56 @@ func TestNilMirror(t *testing.T) {
 	m.Report(context.Canceled)
 	if s := m.Status(); m.Reader() != nil || s.Serves || s.State != mirror.StateStopped {
 		t.Errorf("got %+v, want a stopped mirror", s)
+	}
+}
+
+// TestLogCountsAsRoom: the write-ahead log of a reader that does not end counts for the size of the file,
+// and is written back when the reader has ended.
+func TestLogCountsAsRoom(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	m, err := mirror.New(mirror.Config{Dir: dir, MaxBytes: 64 << 20})
+	if err != nil {
+		t.Fatalf("New: %v", err)
+	}
+	if _, _, err := m.Open(t.Context()); err != nil {
+		t.Fatalf("Open: %v", err)
+	}
+	t.Cleanup(func() { _ = m.Close() })
+	reader, err := m.Reader().BeginTx(t.Context(), &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		t.Fatalf("BeginTx: %v", err)
+	}
+	var rows int
+	if err := reader.QueryRowContext(t.Context(), "SELECT count(*) FROM jobs").Scan(&rows); err != nil {
+		t.Fatalf("Scan: %v", err)
+	}
+	// The same rows again and again grow the log, and not the file.
+	for i := 0; ; i++ {
+		b := &mirror.Batch{}
+		for n := range 512 {
+			j := job(t, fmt.Sprintf("%08x-0000-4000-8000-000000000000", n), api.JobPending, func(j *api.Job) { j.Attempt = i })
+			j.Run = fmt.Sprint(i)
+			b.Jobs = append(b.Jobs, j)
+		}
+		if _, err := m.Apply(t.Context(), b); err != nil {
+			t.Fatalf("Apply: %v", err)
+		}
+		err := m.Room(t.Context())
+		if mirror.Oversize(err) {
+			break
+		}
+		if err != nil || i == 1000 {
+			t.Fatalf("Room: got %v after %d batches, want a log of the largest size", err, i)
+		}
+	}
+	if err := reader.Rollback(); err != nil {
+		t.Fatalf("Rollback: %v", err)
+	}
+	if err := m.Room(t.Context()); err != nil {
+		t.Errorf("Room: got %v without the reader, want room", err)
+	}
+	if info, err := os.Stat(filepath.Join(dir, "mirror.db-wal")); err != nil || info.Size() > 1<<20 {
+		t.Errorf("got a log of %v, error %v, want it to be written back", info, err)
 	}
 }
