@@ -92,7 +92,7 @@ func (f *fixture) tendBudgets(t testing.TB) {
 		}
 		f.clock.advance(time.Millisecond)
 	}
-	t.Fatalf("budgets are still due: %v", f.dueBudgets(t))
+	t.Fatalf("TendBudgets: got members %v that stay due, want none", f.dueBudgets(t))
 }
 
 // tomorrow advances the clock to the reset of a budget.

@@ -61,7 +61,7 @@ type Budget struct {
 	HeldJobs    int64     `json:"held_jobs" doc:"the jobs that the budget holds"`
 }
 
-// WithDefaults returns s with the values of what is left out.
+// WithDefaults returns s with the defaults of the fields that have none.
 func (s Settings) WithDefaults() Settings {
 	if s.OnExceed == "" {
 		s.OnExceed = OnExceedHold

@@ -98,8 +98,8 @@ func New(store *storage.Store, dueAt func(ms int64)) (*Repository, error) {
 	return &Repository{store: store, cache: cache, dueAt: dueAt}, nil
 }
 
-// Put creates a budget, or replaces its settings; created reports which. It counts what is reported from
-// its creation on, or since its scope or target last changed. Jobs that it holds and that it would not
+// Put creates a budget, or replaces its settings; created reports which. It counts usage that is
+// reported after its creation, or after the last change of its scope or target. Jobs that it holds and that it would not
 // hold any more are released soon. Errors: CodeInvalid, CodePreconditionFailed for the condition,
 // CodeCapacityLimit for more than budget.MaxBudgets, CodeStoreUnavailable.
 func (r *Repository) Put(ctx context.Context, tenant, name string, s budget.Settings, on Condition) (out budget.Budget, created bool, err error) {

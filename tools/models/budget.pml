@@ -70,7 +70,7 @@ proctype Worker(byte i) {
 			added = (ledger[i] < seq -> 1 : 0);
 			reached = REACHED(known_limit, known_spent + added);
 			if
-			:: GUARD_SUM && REACHED(limit, spent + added) != reached -> again = true
+			:: GUARD_SUM && REACHED(known_limit, spent + added) != reached -> again = true
 			:: else
 			fi;
 			if

@@ -24,16 +24,16 @@ func TestModels(t *testing.T) {
 		for _, removed := range append([]string{""}, guards...) {
 			t.Run(model+"/"+removed, func(t *testing.T) {
 				t.Parallel()
-				args := []string{"-run", "-O2", "-m1000000"}
+				args := []string{"-run", "-O2", "-m1000000", path}
 				if removed != "" {
-					args = append(args, "-D"+removed+"=0")
+					args = append([]string{"-D" + removed + "=0"}, args...)
 				}
-				cmd := exec.CommandContext(t.Context(), "spin", append(args, path)...)
+				cmd := exec.CommandContext(t.Context(), "spin", args...)
 				cmd.Dir = t.TempDir() // spin compiles the model there
 				said, err := cmd.CombinedOutput()
 				found := result.FindSubmatch(said)
 				if err != nil && found == nil {
-					t.Fatalf("spin: %v (make test-spin installs it)\n%s", err, said)
+					t.Fatalf("spin %v: got error %v, want a report; make test-spin installs spin\n%s", args, err, said)
 				}
 				if found == nil || (string(found[1]) == "0") != (removed == "") {
 					t.Errorf("spin without %q: got\n%s\nwant faults only without a guard", removed, said)
