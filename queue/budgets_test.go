@@ -482,6 +482,28 @@ func TestABudgetChangedMeanwhileDecides(t *testing.T) {
 	})
 }
 
+// TestARepeatedReportIsHeld: a report that was counted before, on another replica, is held beyond the
+// limit, and counts nothing.
+func TestARepeatedReportIsHeld(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		other := &fixture{Broker: brokerOn(t, f.store), store: f.store, clock: f.clock, tenant: f.tenant}
+		f.budget(t, "day", limit(budget.ScopeTenant, "", 100))
+		f.add(t, job(`1`), job(`2`))
+		jobs := f.fetch(t, 2)
+		if out := other.beat(t, jobs[0], used(1, 60)); !out.OK {
+			t.Fatalf("heartbeat: got %+v, want success", out)
+		}
+		f.beat(t, jobs[1], used(1, 40))
+		if out := other.beat(t, jobs[0], used(1, 60)); out.State != api.JobHeld {
+			t.Errorf("repeat: got %+v, want state held", out)
+		}
+		if b := f.budgetNow(t, "day"); b.SpentUSD != 100 || b.HeldJobs != 2 {
+			t.Errorf("budget: got %+v, want 0.0001 USD and two held jobs", b)
+		}
+	})
+}
+
 // TestADayOfAZone: a day of a zone spans two days in UTC, and ends at its own midnight.
 func TestADayOfAZone(t *testing.T) {
 	t.Parallel()
