@@ -30,7 +30,7 @@ STORE_SERVER ?=
 export CGO_ENABLED ?= 0
 export SOUS_TEST_STORE_SERVER := $(STORE_SERVER)
 
-.PHONY: all run build release upgrade-records test test-packages test-cadence test-python-client test-python-worker test-platform test-redis test-npm test-chromium bench test262 urlpattern compat lint lint-proto proto proto-baseline fuzz fmt clean
+.PHONY: all run build release upgrade-records test test-packages test-cadence test-python-client test-python-worker test-platform test-redis test-npm test-chromium test-spin bench test262 urlpattern compat lint lint-proto proto proto-baseline fuzz fmt clean
 
 all: build
 
@@ -74,6 +74,10 @@ test-python-worker:
 test-chromium:
 	./tools/need-chromium.sh
 
+# For the models of tools/models.
+test-spin:
+	./tools/need-spin.sh
+
 # The first build of the Cadence server takes minutes, which would count for a test otherwise.
 test-cadence:
 	$(GO) test -trimpath -vet=off -timeout 30m ./cadenceworker/cadencetest -run TestProgram
@@ -93,7 +97,7 @@ test: test-packages
 # they share go's build cache with it.
 PLAIN := ./cmd/sous ./cmd/sous/compattest ./cmd/sous/docstest ./cmd/sous/openapitest ./cmd/sous/upgradetest ./deploy ./docs ./examples/... ./sdk ./tools/...
 
-test-packages: test-redis test-npm test-python-client test-python-worker test-chromium test-cadence
+test-packages: test-redis test-npm test-python-client test-python-worker test-chromium test-spin test-cadence
 	$(GO) test -trimpath -vet=off -timeout 14m $(PLAIN)
 	CGO_ENABLED=1 $(GO) test $(RACE) -timeout 14m $$($(GO) list ./... | grep -v platformtest | grep -vxF "$$($(GO) list $(PLAIN))")
 

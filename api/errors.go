@@ -64,6 +64,9 @@ const (
 	CodeBatchNotFound Code = "CS_BATCH_NOT_FOUND"
 	CodeBatchSealed   Code = "CS_BATCH_SEALED_CONFLICT"
 
+	CodeBudgetNotFound Code = "CS_BUDGET_NOT_FOUND"
+	CodeBudgetExceeded Code = "CS_BUDGET_EXCEEDED"
+
 	CodeScheduleNotFound Code = "CS_SCHEDULE_NOT_FOUND"
 	CodeScheduleExists   Code = "CS_SCHEDULE_EXISTS"
 	CodeScheduleBusy     Code = "CS_SCHEDULE_BUSY_CONFLICT"

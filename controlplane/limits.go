@@ -20,6 +20,8 @@ type Limits struct {
 	Job        JobLimits        `json:"job"`
 	Queue      QueueLimits      `json:"queue"`
 	Bulk       BulkLimits       `json:"bulk"`
+	Agent      AgentLimits      `json:"agent"`
+	Budget     BudgetLimits     `json:"budget"`
 	Schedule   ScheduleLimits   `json:"schedule"`
 	Task       TaskLimits       `json:"task"`
 	Cadence    CadenceLimits    `json:"cadence"`
@@ -256,6 +258,8 @@ func limitsInForce(keep retentions) Limits {
 		Bulk: BulkLimits{
 			Running: search.MaxBulkRunning, ChangedJobs: search.MaxBulkLimit, Errors: search.MaxBulkErrors, RetentionMS: search.BulkRetentionMS,
 		},
+		Agent:    agentLimits(),
+		Budget:   budgetLimits(),
 		Schedule: scheduleLimits(),
 		Task:     taskLimits(),
 		Cadence:  cadenceLimits(),

@@ -43,6 +43,7 @@ import (
 	"github.com/codesous/sous/api/domain"
 	"github.com/codesous/sous/controlplane/access"
 	"github.com/codesous/sous/controlplane/admission"
+	budgetsapi "github.com/codesous/sous/controlplane/budgets"
 	bulkapi "github.com/codesous/sous/controlplane/bulk"
 	"github.com/codesous/sous/controlplane/docsite"
 	documentsapi "github.com/codesous/sous/controlplane/documents"
@@ -287,6 +288,7 @@ func (s *Server) endpoints(ctx context.Context, engine Engine, broker *queue.Bro
 		documentsapi.New(documentService, waits),
 		tenancy.New(s.store, cfg.Quotas, cfg.Secrets, s.auth, cfg.Clock),
 		spendingapi.New(s.store, broker.Prices()),
+		budgetsapi.New(broker.Budgets()),
 		triggers.New(s.store, schedules, engine, cfg.Clock),
 		domainsapi.New(s.store, cfg.DomainResolver, cfg.reserved(), cfg.Clock),
 		webhooksapi.New(s.store, cfg.Secrets),

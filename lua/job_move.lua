@@ -22,13 +22,16 @@
 --   is to be done; the types of its events, each after a blank; their detail
 -- With a ledger, both go on as ledger.lua says.
 -- Reply: for each job 'ok' | 'after' (ok, and something follows) | 'gone' | its run, if
---   that is neither the one read nor the new one | 'stale', if its ledger is not the one read
+--   that is neither the one read nor the new one | 'stale', if its ledger or budgets are not those
+--   read. With a ledger, the numbers of the budgets whose limits the call has reached
 -- include append.lua
 -- include cursor.lua
 -- include integer.lua
 -- include run.lua
 -- include job_errors.lua
 -- include event_log.lua
+-- include changes.lua
+-- include ledger_budgets.lua
 -- include ledger_rows.lua
 -- include ledger.lua
 -- include move.lua
@@ -37,10 +40,9 @@ local set_count, job_count, now, queue = unpack(ARGV, 1, 4)
 local first_run = 5 + tonumber(set_count)
 local n = tonumber(job_count)
 
-local reply = {}
-local cursors
+local reply, cursors = {}
 local runs = redis.call('MGET', unpack(KEYS, first_run, first_run + n - 1))
-local ledger = read_ledger(ARGV[5], 5 + 19 * n, #KEYS - 3)
+local ledger = read_ledger(ARGV[5], 5 + 19 * n)
 if ledger and ledger.state == 'stale' and runs[1] == ARGV[6] then
   complete_ledger(ledger)
   return {'stale'}
@@ -48,6 +50,7 @@ end
 local changes_ledger = ledger and ledger.state == 'new'
 note_moves(runs, n)
 write_events(events_key, event_mode(config_key), queue, now)
+reply[n + 1] = changes_ledger and runs[1] == ARGV[6] and write_crossed(ledger.budgets, events_key) or nil
 for i = 1, n do
   local first = 5 + 19 * (i - 1)
   local id, read, new_run, leave, enter, score, rank = unpack(ARGV, first, first + 6)
@@ -76,13 +79,11 @@ for i = 1, n do
       reply[i] = 'after'
       redis.call('ZADD', after_key, now, id)
     end
-    if error_record ~= '' then
-      add_error(KEYS[tonumber(errors)], error_record)
-    end
+    add_error(KEYS[tonumber(errors)], error_record)
     set_field(KEYS[tonumber(meta)], field, value)
     set_field(KEYS[tonumber(meta)], checkpoint ~= '' and 'checkpoint' or '', checkpoint)
     if changes_ledger then
-      write_before_run(ledger)
+      write_before_run(ledger, id)
       redis.call('MSET', run_key, new_run, ledger.key, ARGV[ledger.first + 1])
     elseif new_spec ~= '' then
       redis.call('MSET', run_key, new_run, KEYS[tonumber(spec)], new_spec)

@@ -13,6 +13,8 @@ import (
 	"github.com/codesous/sous/api/agent"
 	"github.com/codesous/sous/queue/internal/account"
 	"github.com/codesous/sous/queue/internal/jobstore"
+	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/budgets"
 	"github.com/codesous/sous/storage/spending"
 )
 
@@ -29,9 +31,14 @@ func (b *Broker) account(ctx context.Context, tenant string, c *account.Call, de
 	if err != nil {
 		return nil, err
 	}
+	if len(c.Usage) > 0 {
+		c.Budgets, err = b.budgets.Of(ctx, tenant)
+		if err != nil {
+			return nil, err
+		}
+	}
 	var lost error
-	r, ended, err := b.changeFound(ctx, tenant, c.ID, b.jobs.FindWithLedger, func(r *jobstore.Record) (*jobstore.Move, error) {
-		c.Begin(r)
+	r, ended, err := b.changeFound(ctx, tenant, c.ID, b.reader(c), func(r *jobstore.Record) (*jobstore.Move, error) {
 		m, err := decide(r)
 		lost = nil
 		if held, ok := err.(leaseLost); ok { //nolint:errorlint // decide returns it unwrapped
@@ -47,9 +54,30 @@ func (b *Broker) account(ctx context.Context, tenant string, c *account.Call, de
 	}
 	if err == nil {
 		b.metrics.spent(c.Added())
+		b.guard.Reported(c)
 		err = lost
 	}
 	return r, err
+}
+
+// reader returns the function that reads the job of c with its ledger, to which it adds the usage of c.
+// The budgets of the tenant are read again when the job is, and if its usage was counted before: a call
+// that was interrupted may have counted it, without holding the job.
+func (b *Broker) reader(c *account.Call) func(ctx context.Context, tenant, id string) (*jobstore.Record, error) {
+	again := false
+	return func(ctx context.Context, tenant, id string) (*jobstore.Record, error) {
+		r, err := b.jobs.FindWithLedger(ctx, tenant, id)
+		if err != nil {
+			return nil, err
+		}
+		repeated := c.Begin(r, b.store.NowMS())
+		if c.Budgets != nil && (again || repeated) {
+			c.Budgets, err = b.budgets.Refresh(ctx, tenant)
+			c.Cover(r, b.store.NowMS())
+		}
+		again = true
+		return r, err
+	}
 }
 
 // ackAccounted settles an ack that changes the ledger. The reason of a hold is cut to most bytes.
@@ -68,15 +96,17 @@ func (b *Broker) ackAccounted(ctx context.Context, tenant string, a *api.JobAck,
 			return r.Completed(string(a.Result), now), nil
 		}
 		m, err := b.backMove(r, a, kind, most)
-		if m == nil || r.Spec.Agent == nil {
-			return m, err
-		}
-		c.Status = agent.IterationHeld
-		if kind == jobstore.SettledContinue {
+		switch {
+		case m == nil:
+			return nil, err
+		case r.Spec.Agent == nil:
+		case kind == jobstore.SettledContinue:
 			c.Status = agent.IterationContinued
 			m = c.Limit(m, now, true)
+		default:
+			c.Status = agent.IterationHeld
 		}
-		return m, nil
+		return c.Overspent(m, now), nil
 	})
 	return b.outcomeOf(a.ID, r, err)
 }
@@ -89,7 +119,8 @@ func (b *Broker) failAccounted(ctx context.Context, tenant string, f *api.JobFai
 		if m == nil || m.To.State == api.JobDead {
 			return m, err
 		}
-		return c.Limit(m, b.store.NowMS(), false), nil
+		now := b.store.NowMS()
+		return c.Overspent(c.Limit(m, now, false), now), nil
 	})
 	return b.outcomeOf(f.ID, r, err)
 }
@@ -107,7 +138,7 @@ func (b *Broker) beatAccounted(ctx context.Context, tenant string, h *api.JobHea
 		if err != nil {
 			return nil, err
 		}
-		return c.Limit(m, now, false), nil
+		return c.Overspent(c.Limit(m, now, false), now), nil
 	})
 	if err == nil && r.Run.State != api.JobActive {
 		err = leaseLost{r.Run}
@@ -153,6 +184,17 @@ func (b *Broker) timeOut(ctx context.Context, q jobstore.Queue, found *jobstore.
 	}
 	return err
 }
+
+// Budgets returns the budgets that b enforces.
+func (b *Broker) Budgets() *budgets.Repository { return b.budgets }
+
+// TendBudgets releases the jobs of due budgets; see overspend.Guard.Tend.
+func (b *Broker) TendBudgets(ctx context.Context, due []storage.DueMember, now int64) (next int64, err error) {
+	return b.guard.Tend(ctx, due, now)
+}
+
+// CountBudgets is CountRound for the loop "budgets".
+func (b *Broker) CountBudgets(began time.Time, err error) { b.guard.CountRound(began, err) }
 
 // Prices returns the prices that b applies.
 func (b *Broker) Prices() *spending.Prices { return b.prices }

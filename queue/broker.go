@@ -58,12 +58,15 @@ import (
 	"github.com/codesous/sous/queue/internal/admission"
 	"github.com/codesous/sous/queue/internal/claim"
 	"github.com/codesous/sous/queue/internal/followup"
+	"github.com/codesous/sous/queue/internal/gate"
 	"github.com/codesous/sous/queue/internal/jobstore"
 	"github.com/codesous/sous/queue/internal/notify"
+	"github.com/codesous/sous/queue/internal/overspend"
 	"github.com/codesous/sous/queue/internal/resultschema"
 	"github.com/codesous/sous/queue/internal/workers"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/activations"
+	"github.com/codesous/sous/storage/budgets"
 	"github.com/codesous/sous/storage/duework"
 	"github.com/codesous/sous/storage/schedules"
 	"github.com/codesous/sous/storage/spending"
@@ -83,7 +86,7 @@ type Config struct {
 	// notified (default 1 s).
 	PollInterval time.Duration
 	// Fetches limits how many fetches of clients take jobs of one queue at once (default:
-	// DefaultFetches).
+	// gate.DefaultLimit).
 	Fetches int
 	// Metrics is where the broker registers its metrics (default: nowhere).
 	Metrics prometheus.Registerer
@@ -104,7 +107,9 @@ type Broker struct {
 	sequence    jobstore.Sequence
 	jobs        *jobstore.Store
 	claimer     *claim.Claimer
-	gate        *gate
+	gate        *gate.Gate
+	budgets     *budgets.Repository
+	guard       *overspend.Guard
 	admission   *admission.Admission
 	workers     *workers.Registry
 	results     *resultschema.Checker
@@ -138,18 +143,18 @@ func New(ctx context.Context, store *storage.Store, cfg Config) (*Broker, error)
 		cfg.PollInterval = time.Second
 	}
 	if cfg.Fetches <= 0 {
-		cfg.Fetches = DefaultFetches
+		cfg.Fetches = gate.DefaultLimit
 	}
 	b := &Broker{
 		store: store, rdb: store.Client(),
 		activations: activations.New(store), schedules: schedules.New(store), log: cfg.Logger,
-		random: cfg.Random, poll: cfg.PollInterval, gate: newGate(cfg.Fetches),
+		random: cfg.Random, poll: cfg.PollInterval, gate: gate.New(cfg.Fetches),
 		results: resultschema.New(), alarm: duework.NewAlarm(),
 	}
 	if name, err := os.Hostname(); err == nil { // else its attempts name no host
 		b.host = jobstore.HostOf(name)
 	}
-	var err1, err2, err3, err4, err5 error
+	var err1, err2, err3, err4, err5, err6 error
 	b.life, b.end = context.WithCancelCause(context.WithoutCancel(ctx))
 	b.jobs, err1 = jobstore.New(store, cfg.Retention, jobstore.Notify{DueAt: b.DueAt, Wake: func(q jobstore.Queue) { b.notifier.Wake(q) }})
 	b.claimer, err2 = claim.New(b.life, store, b.jobs, claim.Hooks{
@@ -161,11 +166,13 @@ func New(ctx context.Context, store *storage.Store, cfg Config) (*Broker, error)
 	b.admission, err3 = admission.New(store)
 	b.workers, err4 = workers.New(store)
 	b.prices, err5 = spending.NewPrices(store)
-	if err := errors.Join(err1, err2, err3, err4, err5); err != nil {
+	b.budgets, err6 = budgets.New(store, b.DueAt)
+	if err := errors.Join(err1, err2, err3, err4, err5, err6); err != nil {
 		return nil, fmt.Errorf("queue: %w", err)
 	}
+	b.guard = overspend.New(store, b.budgets, b.jobs, b.claimer, b.changeFound, cfg.Logger)
 	b.metrics = newBrokerMetrics(b)
-	if err := b.metrics.register(cfg.Metrics); err != nil {
+	if err := b.metrics.register(cfg.Metrics, b.guard.Collectors()...); err != nil {
 		return nil, fmt.Errorf("queue: %w", err)
 	}
 	b.notifier = notify.New(b.life, &b.work, notify.Config{Store: store, Log: cfg.Logger, DueSoon: func() { b.alarm.Ring() }})

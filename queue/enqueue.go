@@ -33,7 +33,8 @@ type Enqueue struct {
 // in order. If one job is invalid the call fails, with the job's index in the paths of the
 // error's fields. Errors: CodeInvalid…, CodeBodyLimit, CodeBatchNotFound, CodeBatchSealed,
 // CodeQueueDraining, CodeQueueReserved, CodeJobNotFound (a dependency),
-// CodeIdempotencyMismatch, CodeTenantQuota, CodeTenantRate, CodeShuttingDown, CodeStoreUnavailable.
+// CodeIdempotencyMismatch, CodeTenantQuota, CodeTenantRate, CodeBudgetExceeded, CodeShuttingDown,
+// CodeStoreUnavailable.
 func (b *Broker) Enqueue(ctx context.Context, e Enqueue) ([]api.EnqueuedJob, error) {
 	now := b.store.NowMS()
 	if err := e.validate(now); err != nil {
@@ -138,6 +139,11 @@ const (
 // items returns the entries of new jobs of q: it takes their quotas, assigns their scores and
 // states, and registers them with the jobs that they depend on.
 func (b *Broker) items(ctx context.Context, q jobstore.Queue, ids []string, specs []*api.JobSpec, from origin) ([]*jobstore.Entry, error) {
+	if from == ofCaller || from == ofConfined {
+		if err := b.guard.Admit(ctx, q, specs); err != nil {
+			return nil, err
+		}
+	}
 	if from != admitted {
 		if err := b.admission.Jobs(ctx, q, specs, from == ofPlatform); err != nil {
 			return nil, err

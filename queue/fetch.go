@@ -11,9 +11,13 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/queue/internal/claim"
+	"github.com/codesous/sous/queue/internal/gate"
 	"github.com/codesous/sous/queue/internal/jobstore"
 	"github.com/codesous/sous/queue/internal/workers"
 )
+
+// DefaultFetches is the default limit of the fetches that take jobs of one queue at once.
+const DefaultFetches = gate.DefaultLimit
 
 // Fetch is a worker's call for jobs.
 type Fetch struct {
@@ -105,7 +109,7 @@ func (b *Broker) Fetch(ctx context.Context, f Fetch) ([]api.FetchedJob, error) {
 		jobs, again, err := b.fetchNow(ctx, &f, queues)
 		var coded *api.Error
 		switch {
-		case errors.Is(err, errGate) && errors.As(err, &coded):
+		case errors.Is(err, gate.ErrFull) && errors.As(err, &coded):
 			again = coded.RetryAfter
 		case len(jobs) > 0 || err != nil:
 			return jobs, err
@@ -158,7 +162,7 @@ func (b *Broker) fetchNow(ctx context.Context, f *Fetch, queues []jobstore.Queue
 // claimPending claims jobs of queues, in their order. again is how long to wait before a
 // rate limit may allow more; see claim.Claimer.Take. Each queue is a claim of its own, so an
 // error in a later queue must not lose the jobs of the earlier ones. A queue whose gate is full is
-// left out; the error is that of gateRefusal if the other queues have no jobs.
+// left out; the error is gate.Refusal's if the other queues have no jobs.
 func (b *Broker) claimPending(ctx context.Context, f *Fetch, queues []jobstore.Queue) (jobs []api.FetchedJob, again time.Duration, err error) {
 	again = claim.LongPause
 	if len(queues) > 1 {
@@ -174,7 +178,7 @@ func (b *Broker) claimPending(ctx context.Context, f *Fetch, queues []jobstore.Q
 	var refusal error
 	for _, q := range queues {
 		more, after, err := b.claimFrom(ctx, f, q, f.Count-len(jobs))
-		if errors.Is(err, errGate) {
+		if errors.Is(err, gate.ErrFull) {
 			refusal = err
 			continue
 		}
@@ -197,16 +201,16 @@ func (b *Broker) claimPending(ctx context.Context, f *Fetch, queues []jobstore.Q
 }
 
 // claimFrom claims up to want jobs of q. Fetches of clients pass the gate of q; the error of one that it
-// refuses is that of gateRefusal.
+// refuses is gate.Refusal's.
 func (b *Broker) claimFrom(ctx context.Context, f *Fetch, q jobstore.Queue, want int) (jobs []api.FetchedJob, again time.Duration, err error) {
 	if !f.Internal {
-		if !b.gate.enter(q) {
+		if !b.gate.Enter(q) {
 			b.metrics.fetches.WithLabelValues(outcomeOverloaded).Inc()
-			return nil, 0, gateRefusal(b.random())
+			return nil, 0, gate.Refusal(b.random())
 		}
-		defer b.gate.leave(q)
+		defer b.gate.Leave(q)
 	}
-	jobs, again, err = b.claimer.Take(ctx, q, claim.Request{WorkerID: f.WorkerID, Host: jobstore.HostOf(f.Hostname), Lease: f.Lease}, want)
+	jobs, again, err = b.guard.Take(ctx, q, claim.Request{WorkerID: f.WorkerID, Host: jobstore.HostOf(f.Hostname), Lease: f.Lease}, want)
 	b.boundLeases(ctx, q, jobs, f.Lease)
 	return jobs, again, err
 }

@@ -55,8 +55,8 @@ func newBrokerMetrics(b *Broker) *brokerMetrics {
 	}
 }
 
-func (m *brokerMetrics) register(reg prometheus.Registerer) error {
-	return metrics.Register(reg, m.loop, m.enqueued, m.fetches, m.attempts, m.wait, m.settled, m.lost, m.maintained, m.tokens, m.cost, m.depths)
+func (m *brokerMetrics) register(reg prometheus.Registerer, more ...prometheus.Collector) error {
+	return metrics.Register(reg, append(more, m.loop, m.enqueued, m.fetches, m.attempts, m.wait, m.settled, m.lost, m.maintained, m.tokens, m.cost, m.depths)...)
 }
 
 // The outcomes of an enqueue and of a claim.

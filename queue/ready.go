@@ -206,10 +206,10 @@ func (b *Broker) Take(ctx context.Context, f FunctionQueue, workerID string, cou
 }
 
 // take is Take without the update of the ready set. The pause that the claim asks for decides
-// between three answers: none, that there may be more now; one of a rate limit, After; and
+// between three answers: none, that there may be more now; one of a rate limit or budget, After; and
 // claim.LongPause, that the queue is empty or does not serve, of which Held is the latter.
 func (b *Broker) take(ctx context.Context, r claim.Request, q jobstore.Queue, count int) (got Taken, err error) {
-	jobs, after, err := b.claimer.Take(ctx, q, r, count)
+	jobs, after, err := b.guard.Take(ctx, q, r, count)
 	if err != nil && len(jobs) == 0 {
 		return got, err
 	}

@@ -45,17 +45,17 @@ import (
 	"github.com/codesous/sous/storage/duework"
 )
 
-// Loop maintains queues and fires schedules as they fall due: one reading of the due sets
-// finds both. Any number of replicas may run one over the same store.
+// Loop maintains queues, fires schedules and resets budgets as they fall due: one reading of the due
+// sets finds all of them. Any number of replicas may run one over the same store.
 type Loop struct {
 	store  *storage.Store
 	due    *duework.Reader
 	alarm  *duework.Alarm
 	logger *zap.Logger
 
-	queues, schedules *dueWork
-	finished          chan outcome // has room for one of each kind, so that no worker waits to report
-	working           sync.WaitGroup
+	queues, schedules, budgets *dueWork
+	finished                   chan outcome // has room for one of each kind, so that no worker waits to report
+	working                    sync.WaitGroup
 }
 
 // dueWork is one kind of due work. At most one call of tend is under way at a time. busy and
@@ -96,7 +96,11 @@ func NewLoop(store *storage.Store, broker *queue.Broker, ticker *Ticker, logger 
 			next, err := ticker.Tend(ctx, due, now)
 			return Counts{Tenants: len(due)}, next, err
 		}},
-		finished: make(chan outcome, 2),
+		budgets: &dueWork{count: broker.CountBudgets, tend: func(ctx context.Context, due []storage.DueMember, now int64) (Counts, int64, error) {
+			next, err := broker.TendBudgets(ctx, due, now)
+			return Counts{}, next, err
+		}},
+		finished: make(chan outcome, 3),
 	}
 }
 
@@ -128,7 +132,7 @@ func (l *Loop) Run(ctx context.Context) {
 func (l *Loop) RunOnce(ctx context.Context, now int64) (total Counts, err error) {
 	next, err := l.start(ctx, now)
 	errs := []error{err}
-	for l.queues.busy || l.schedules.busy {
+	for l.queues.busy || l.schedules.busy || l.budgets.busy {
 		o := <-l.finished
 		o.of.busy = false
 		total.Add(o.counts.Counts)
@@ -147,10 +151,12 @@ func (l *Loop) start(ctx context.Context, now int64) (next int64, err error) {
 	if err != nil {
 		l.queues.count(began, err)
 		l.schedules.count(began, err)
+		l.budgets.count(began, err)
 		return 0, err
 	}
 	l.startKind(ctx, l.queues, due.Queues, now)
 	l.startKind(ctx, l.schedules, due.Schedules, now)
+	l.startKind(ctx, l.budgets, due.Budgets, now)
 	return due.NextMS, nil
 }
 

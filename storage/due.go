@@ -11,10 +11,9 @@ import (
 
 // Due sets
 //
-// A due set orders the queues of all tenants, and the tenants that have schedules, by the
-// moment at which they need attention. It is a sorted set in DueShards shards, each of
-// which is a key of its own. The score is the moment in milliseconds since 1970, and the
-// member names the place to look at:
+// A due set orders the queues of all tenants, the tenants that have schedules, and the budgets,
+// by the moment at which they need attention. It is a sorted set in DueShards keys. The score
+// is the moment in milliseconds since 1970, and the member names the place to look at:
 //
 //	ZADD cs:due:3 LT 1767225600000 queue/t_acme01/default/mail
 //	ZADD cs:due:1 LT 1767225660000 schedule/t_acme01
@@ -38,6 +37,7 @@ import (
 const (
 	DueQueuePrefix    = "queue/"    // followed by tenant/namespace/queue
 	DueSchedulePrefix = "schedule/" // followed by a tenant
+	DueBudgetPrefix   = "budget/"   // followed by tenant/id/name of a budget
 )
 
 // DueShard returns the shard of a member of the due and ready sets, from 0 to DueShards-1:

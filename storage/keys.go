@@ -475,6 +475,12 @@ func (k JobKeys) Spending(day int64) string {
 // Prices is the hash of a tenant's prices of models; see storage/spending.
 func (k JobKeys) Prices() string { return "cs:prices:" + k.tenant }
 
+// Budgets is the hash of a tenant's budgets, HeldBy the jobs that one holds; see storage/budgets.
+func (k JobKeys) Budgets() string { return "cs:budgets:" + k.tenant }
+
+// HeldBy is documented at Budgets.
+func (k JobKeys) HeldBy(id string) string { return k.Budgets() + ":" + id + ":held" }
+
 // Events is the stream of a tenant's events, see package storage/events.
 func (k JobKeys) Events() string { return "cs:events:" + k.tenant }
 

@@ -30,25 +30,19 @@ import (
 //	   SET  …:alias:prod       version 7 under prod; the draft is not consumed
 //	   SET  …:draft:id         all of it: the draft is a tombstone that names version 7
 //
-// After a crash in step 1, no reader sees a difference, and the next publish of any draft
-// overwrites the keys of version 7. After a crash in step 2 or 3, version 7 exists for
-// good. The caller, which has got no answer, publishes the same draft again: the latest
-// version has the draft's digest and configuration, so publish_again.lua sets the alias and
-// the tombstone, and the answer is version 7. If the caller does not, prod stays at 6, which
-// is a valid state, and the draft expires after its day.
+// After a crash in step 1, the next publish overwrites the keys of version 7. After one in
+// step 2 or 3, version 7 exists. The caller publishes the same draft again: publish_again.lua
+// finds the draft's digest, sets the alias and the tombstone, and the answer is version 7. If
+// the caller does not, prod stays at 6, and the draft expires after its day.
 //
 // An interrupted script is completed or repaired by one of four:
 //
 //   - the same call again: a create whose index entry exists writes the record;
-//   - the next call on the same record: a deletion of an alias that is gone removes its
-//     name from the index, and then answers CS_ALIAS_NOT_FOUND;
+//   - the next call on the same record: a deletion of an alias that is gone removes its name;
 //   - no call, because readers ignore the remains: List skips a name without a record;
-//   - the sweeper, for what would otherwise stay for good or delay work: it removes an entry
-//     of an activation index that is 10 s old and still has no record, counts documents
-//     again, and restores due times. docs/storage.md lists its repairs.
+//   - the sweeper, for what would otherwise stay or delay work: docs/storage.md lists its repairs.
 //
-// The tests interrupt every script after each of its writes (storagetest.CutAfter) and
-// show that the remains are sound and that the repeated call completes them.
+// The tests interrupt every script after each of its writes (storagetest.CutAfter).
 
 // The scripts, by the names of their files in package lua.
 const (

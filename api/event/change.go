@@ -17,6 +17,7 @@ const (
 	KindBatches     = "batches"
 	KindTasks       = "tasks"
 	KindWebhooks    = "webhooks"
+	KindBudgets     = "budgets"
 )
 
 // Kind returns the kind of the resource of an event, such as KindFunctions for the subject
@@ -30,6 +31,7 @@ func (e *Event) Kind() string {
 const (
 	ActorSchedules = "sous/schedules" // the ticks of schedules
 	ActorTasks     = "sous/tasks"     // repairs of tasks whose workers are silent
+	ActorBudgets   = "sous/budgets"   // resets of budgets, and the release of the jobs that they held
 )
 
 // Change is a change of a resource other than a job. A script appends it to the tenant's log

@@ -40,6 +40,7 @@ import (
 //	task.republished                     its worker was silent: it waits for another one
 //	task.completed, task.failed, task.cancelled
 //	activation.started, activation.ended
+//	budget.exceeded, budget.reset        its limit is reached; the next day has begun
 //	webhook.disabled                     the platform disabled it: it failed for days, or its receiver is gone
 const (
 	JobEnqueued  = "job.enqueued"
@@ -81,6 +82,9 @@ const (
 	ActivationStarted = "activation.started"
 	ActivationEnded   = "activation.ended"
 
+	BudgetExceeded = "budget.exceeded"
+	BudgetReset    = "budget.reset"
+
 	WebhookDisabled = "webhook.disabled"
 	WebhookTest     = "webhook.test" // of a test delivery; it is in no log
 )
@@ -90,6 +94,7 @@ var Types = []string{
 	ActivationEnded, ActivationStarted,
 	AliasDeleted, AliasSet,
 	BatchCreated, BatchEnded, BatchSealed,
+	BudgetExceeded, BudgetReset,
 	FunctionCreated, FunctionDeleted,
 	JobCancelled, JobCompleted, JobContinued, JobDead, JobEnqueued, JobFailed, JobHeld, JobReleased, JobRetrying, JobRevived, JobStarted,
 	ScheduleCreated, ScheduleDeleted, ScheduleFired, SchedulePaused, ScheduleResumed, ScheduleUpdated,

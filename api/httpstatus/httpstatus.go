@@ -90,6 +90,9 @@ var statuses = map[api.Code]int{
 	api.CodeBatchNotFound: http.StatusNotFound,
 	api.CodeBatchSealed:   http.StatusConflict,
 
+	api.CodeBudgetNotFound: http.StatusNotFound,
+	api.CodeBudgetExceeded: http.StatusTooManyRequests,
+
 	api.CodeScheduleNotFound: http.StatusNotFound,
 	api.CodeScheduleExists:   http.StatusConflict,
 	api.CodeScheduleBusy:     http.StatusConflict,

@@ -29,6 +29,8 @@ const (
 	LimitsWrite      = Action("cs:limits:write")
 	UsageRead        = Action("cs:usage:read")
 	PriceWrite       = Action("cs:price:write")
+	BudgetRead       = Action("cs:budget:read")
+	BudgetWrite      = Action("cs:budget:write")
 	KVRead           = Action("cs:kv:read")
 	KVDelete         = Action("cs:kv:delete")
 	KeyCreate        = Action("cs:key:create")

@@ -63,7 +63,7 @@ type eventsQuery struct {
 // kindActions are the actions by which callers may read the resources of each kind.
 var kindActions = map[string]access.Action{
 	event.KindJobs: access.JobRead, event.KindActivations: access.ActivationRead, event.KindFunctions: access.FunctionRead, event.KindSchedules: access.ScheduleRead,
-	event.KindBatches: access.BatchRead, event.KindTasks: access.TaskRead, event.KindWebhooks: access.WebhookRead,
+	event.KindBatches: access.BatchRead, event.KindTasks: access.TaskRead, event.KindWebhooks: access.WebhookRead, event.KindBudgets: access.BudgetRead,
 }
 
 // readableKinds returns the kinds of resources that c may read.

@@ -101,7 +101,7 @@ type redriveQueueInput struct {
 // FromMS and ToMS are Unix milliseconds, in [from_ms, to_ms); 0 leaves an end open.
 type redriveBody struct {
 	IDs      []string `json:"ids,omitempty" maxItems:"1000" doc:"these jobs only"`
-	Reason   string   `json:"reason,omitempty" enum:"attempts,fatal,crashed,expired,rejected,dependency,iterations,cost,iteration_timeout" doc:"only jobs that died for this reason"`
+	Reason   string   `json:"reason,omitempty" enum:"attempts,fatal,crashed,expired,rejected,dependency,iterations,cost,iteration_timeout,budget" doc:"only jobs that died for this reason"`
 	Tag      string   `json:"tag,omitempty" maxLength:"128" doc:"only those with this tag"`
 	TagValue string   `json:"tag_value,omitempty" maxLength:"128" doc:"and this value of it"`
 	FromMS   int64    `json:"from_ms,omitempty" minimum:"0" doc:"only jobs that died at or after this time"`

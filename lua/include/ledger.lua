@@ -7,8 +7,9 @@
 -- A call with a ledger has at the end of KEYS: the ledger, cs:job:t:id:meta, the sums of the day and
 -- of the day before. At the end of ARGV: the version as it was read; the new ledger; the mark, or ''
 -- without usage; a field of meta to write ('' none); its value; a field to remove ('' none); ms for
--- which sums are kept; how many rows a day has at most; then nine for each row of the day: its field;
--- the field in its place where the day is full; seven numbers to add.
+-- which sums are kept; how many rows a day has at most; the budgets, as ledger_budgets.lua says; then
+-- nine for each row of the day: its field; the field in its place where the day is full; seven numbers
+-- to add. The keys of budgets are behind those of the ledger.
 
 -- ledger_version returns the version of a ledger or a mark, 0 for none.
 local function ledger_version(text)
@@ -16,13 +17,18 @@ local function ledger_version(text)
 end
 
 -- read_ledger returns the ledger part of a call, nil if it has none. state is 'new', 'written' for a
--- repeat, or 'stale' if the ledger has changed since it was read.
-local function read_ledger(id, argument, key)
+-- repeat, or 'stale' if the ledger or the budgets have changed since they were read.
+local function read_ledger(id, argument)
   if not ARGV[argument] then
     return nil
   end
+  local key = #KEYS - 3
+  if ARGV[argument + 8] ~= '0' then
+    key = key - (ARGV[argument + 10] == '' and 1 or 2)
+  end
   local ledger = {first = argument, mark_field = 'w|' .. id}
   ledger.key, ledger.meta_key, ledger.day_key, ledger.before_key = unpack(KEYS, key, key + 3)
+  ledger.budgets, ledger.rows = read_budgets(ledger, argument + 8, key + 4)
   local stored = redis.call('GET', ledger.key) or ''
   local version = ledger_version(stored)
   ledger.before_mark = redis.call('HGET', ledger.before_key, ledger.mark_field)
@@ -34,7 +40,7 @@ local function read_ledger(id, argument, key)
   ledger.state = 'new'
   if stored == ARGV[argument + 1] then
     ledger.state = 'written'
-  elseif ledger.mark or version ~= tonumber(ARGV[argument]) then
+  elseif ledger.mark or version ~= tonumber(ARGV[argument]) or ledger.budgets.stale then
     ledger.state = 'stale'
   end
   return ledger
@@ -49,7 +55,7 @@ end
 
 -- write_before_run writes what a new ledger makes visible. The caller then writes the run and the
 -- ledger by one MSET, and calls clean_ledger.
-local function write_before_run(ledger)
+local function write_before_run(ledger, id)
   local mark, field, value, _, ttl, most = unpack(ARGV, ledger.first + 2, ledger.first + 7)
   if field ~= '' then
     redis.call('HSET', ledger.meta_key, field, value)
@@ -57,6 +63,7 @@ local function write_before_run(ledger)
   if mark ~= '' then
     add_rows(ledger, mark, ttl, most)
   end
+  hold_by_budget(ledger.budgets, id)
 end
 
 -- clean_ledger removes marks, and the iteration that is no longer kept. ledger is false for none.

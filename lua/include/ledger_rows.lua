@@ -1,7 +1,7 @@
--- add_rows adds the rows of a call to the sums of a day.
+-- add_rows adds the rows of a call, and its part of the sums of budgets, to the sums of a day.
 local function add_rows(ledger, mark, ttl, most)
   local fields = {'n'}
-  for i = ledger.first + 8, #ARGV, 9 do
+  for i = ledger.rows, #ARGV, 9 do
     append(fields, ARGV[i], ARGV[i + 1])
   end
   local values = redis.call('HMGET', ledger.day_key, unpack(fields))
@@ -11,7 +11,7 @@ local function add_rows(ledger, mark, ttl, most)
     sums[fields[i]] = sums[fields[i]] or values[i]
   end
   local written = {}
-  for i = ledger.first + 8, #ARGV, 9 do
+  for i = ledger.rows, #ARGV, 9 do
     local field = ARGV[i]
     if not sums[field] and count >= tonumber(most) then
       field = ARGV[i + 1]
@@ -31,6 +31,11 @@ local function add_rows(ledger, mark, ttl, most)
   local changes = {'n', integer(count), ledger.mark_field, mark}
   for field in pairs(written) do
     append(changes, field, sums[field])
+  end
+  for _, budget in ipairs(ledger.budgets) do
+    if budget.field ~= '' then
+      append(changes, budget.field, budget.sum)
+    end
   end
   redis.call('HSET', ledger.day_key, unpack(changes))
   if redis.call('PTTL', ledger.day_key) < 0 then

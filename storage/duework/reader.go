@@ -33,8 +33,8 @@ func NewReader(store *storage.Store) *Reader { return &Reader{store: store} }
 
 // Due is the result of one reading of the due sets.
 type Due struct {
-	// Queues and Schedules are the members that are due.
-	Queues, Schedules []storage.DueMember
+	// Queues, Schedules and Budgets are the members that are due.
+	Queues, Schedules, Budgets []storage.DueMember
 	// NextMS is the moment at which the next member is due, 0 if none is known. It is the
 	// moment of the reading where a shard holds more than one reading returns.
 	NextMS int64
@@ -135,6 +135,8 @@ func (d *Due) add(s *shard, members []redis.Z, now int64) (consumed int64) {
 			d.Queues = append(d.Queues, m)
 		case strings.HasPrefix(name, storage.DueSchedulePrefix):
 			d.Schedules = append(d.Schedules, m)
+		case strings.HasPrefix(name, storage.DueBudgetPrefix):
+			d.Budgets = append(d.Budgets, m)
 		}
 	}
 	return consumed

@@ -25,6 +25,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/agent"
+	"github.com/codesous/sous/api/budget"
 	"github.com/codesous/sous/api/client"
 	"github.com/codesous/sous/api/quota"
 	"github.com/codesous/sous/api/worker/stream"
@@ -425,10 +426,16 @@ func (w *work) jobs() {
 		w.t.Fatalf("fetch from queue mails: got %d jobs, want 3", len(got))
 	}
 	cost := agent.Dollar / 100
+	_, err = w.server.API(w.t).PutBudget(ctx, "mails", budget.Settings{Scope: budget.ScopeQueue, Target: platformtest.Namespace + "/mails", DailyUSD: &cost, OnExceed: budget.OnExceedReject}, 0)
+	must(err)
 	_, err = ns.AckJobs(ctx, []api.JobAck{{ID: got[0].ID, LeaseEpoch: got[0].LeaseEpoch, Usage: []agent.Usage{
 		{Seq: 1, Model: "m", InputTokens: 100, OutputTokens: 10, CacheCreationTokens: 5, CacheReadTokens: 50, CostUSD: &cost},
 	}}})
 	must(err)
+	if _, err := ns.Queue("mails").Enqueue(ctx, "", api.NewJob{}); api.ErrorCode(err) != api.CodeBudgetExceeded {
+		w.t.Fatalf("Enqueue beyond the budget: got error %v, want CodeBudgetExceeded", err)
+	}
+	must(w.server.API(w.t).DeleteBudget(ctx, "mails", 0))
 	_, err = ns.FailJobs(ctx, []api.JobFail{{ID: got[1].ID, LeaseEpoch: got[1].LeaseEpoch, Error: "no"}})
 	must(err)
 	platformtest.Eventually(w.t, 20*time.Second, "the lease runs out", func() error {

@@ -10,6 +10,7 @@ import (
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/agent"
 	"github.com/codesous/sous/queue/internal/jobstore"
+	"github.com/codesous/sous/storage/budgets"
 	"github.com/codesous/sous/storage/spending"
 )
 
@@ -64,23 +65,28 @@ type Call struct {
 	Usage  []agent.Usage // with costs, as far as there are prices
 	Ack    *api.JobAck   // nil for other calls
 	Status string
+	// Budgets are those of the tenant, nil for none.
+	Budgets *budgets.Set
 
-	limited bool
-	added   []agent.Usage
-	change  *jobstore.Change
+	limited   bool
+	added     []agent.Usage
+	change    *jobstore.Change
+	covers    []budgets.Cover
+	overspent string
 }
 
-// Begin adds the usage of c to the ledger of r, before a decision on r. Usage of a lease that the job
-// never had is not counted.
-func (c *Call) Begin(r *jobstore.Record) {
-	c.Status, c.limited, c.added = "", false, nil
+// Begin adds the usage of c to the ledger of r, before a decision on r at now. Usage of a lease that
+// the job never had is not counted. repeated is set if it has all been counted before.
+func (c *Call) Begin(r *jobstore.Record, now int64) (repeated bool) {
+	c.Status, c.limited, c.added, c.covers, c.overspent = "", false, nil, nil, ""
 	c.change = &jobstore.Change{Before: r.Ledger.Version(), Ledger: r.Ledger}
 	if c.Epoch > r.Run.Epoch {
-		return
+		return false
 	}
 	c.added = r.Ledger.Add(c.Epoch, c.Usage)
+	c.Cover(r, now)
 	if len(c.added) == 0 {
-		return
+		return len(c.Usage) > 0
 	}
 	spent := *r.Ledger
 	s := spending.Spender{Namespace: r.Spec.Namespace, Queue: r.Spec.Queue, Tags: r.Spec.Tags}
@@ -88,6 +94,7 @@ func (c *Call) Begin(r *jobstore.Record) {
 		s.Function = r.Spec.Target.Function
 	}
 	c.change.Spent, c.change.Rows = &spent, spending.Rows(s, c.added)
+	return false
 }
 
 // Added returns the usage that the last Begin added.
@@ -99,7 +106,7 @@ func (c *Call) Finish(r *jobstore.Record, m *jobstore.Move) *jobstore.Move {
 	if m == nil && len(c.added) > 0 {
 		m = r.Same()
 	}
-	if m == nil || len(c.added) == 0 && c.Status == "" && !c.limited {
+	if m == nil || len(c.added) == 0 && c.Status == "" && !c.limited && c.overspent == "" {
 		return m
 	}
 	if c.Status != "" {

@@ -58,7 +58,7 @@ func Iterations(ctx context.Context, jobs *jobstore.Store, tenant, id string, af
 // for none. An ack without usage completes a job without a change of the ledger.
 func Current(r *jobstore.Record) *agent.Iteration {
 	run := &r.Run
-	if r.Spec.Agent == nil || run.Epoch <= r.Ledger.By || run.Attempt == 0 {
+	if r.Spec.Agent == nil || run.Epoch <= r.Ledger.By || run.Attempt == 0 && len(r.Ledger.Lines) == 0 {
 		return nil
 	}
 	it := r.Ledger.Spent()

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/agent"
 	"github.com/codesous/sous/queue/internal/ledger"
+	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/spending"
 )
 
@@ -24,6 +26,27 @@ type Change struct {
 	Ledger *ledger.Ledger
 	Ended  *agent.Iteration // nil for none
 	Rows   []spending.Row   // the usage that was added
+	// Budgets are those that cover the job, nil for none.
+	Budgets *BudgetChange
+}
+
+// BudgetChange is what a call changes of the budgets that cover its job. If the stored revision of the
+// tenant's budgets is another one, or Limits has assumed another state of one, the call changes nothing
+// and its outcome is Stale.
+type BudgetChange struct {
+	Revision int64
+	Limits   []BudgetLimit
+	Holder   string // the id of the budget that is going to hold the job, "" for none
+	Score    int64  // of the job among those that Holder holds
+	Crossed  []int  // set by the call: the positions of the limits that it has reached
+}
+
+// BudgetLimit is a limit of a budget. Without a Field it is that of each job, which the call reaches.
+type BudgetLimit struct {
+	Field         string    // of the sum of the day
+	Added, Limit  agent.USD // Limit is 0 for none
+	Assumed       string    // "1" if the caller takes the limit for reached, "0" if not, "" for either
+	Event, Action string    // the event for when it is reached, "" for none; what the budget does then
 }
 
 // FindWithLedger returns one job without details, but with its ledger. It is one command. Errors:
@@ -86,6 +109,7 @@ func (s *Store) ledgerArguments(q Queue, m *Move, now int64, keys []string, args
 	day := spending.Day(now)
 	keys = append(keys, tenant.Ledger(m.Record.ID), tenant.Meta(m.Record.ID), tenant.Spending(day), tenant.Spending(day-1))
 	args = append(args, c.Before, text, mark, field, record, drop, spending.KeepMS, agent.MaxRows)
+	keys, args = c.Budgets.arguments(tenant, keys, args)
 	for _, row := range c.Rows {
 		args = append(args, row.Field, row.Instead)
 		for _, n := range row.Sums.Numbers() {
@@ -93,6 +117,36 @@ func (s *Store) ledgerArguments(q Queue, m *Move, now int64, keys []string, args
 		}
 	}
 	return keys, args, nil
+}
+
+// arguments appends the keys and arguments of budgets, which may be none.
+func (c *BudgetChange) arguments(tenant storage.JobKeys, keys []string, args []any) ([]string, []any) {
+	if c == nil || len(c.Limits) == 0 {
+		return keys, append(args, 0)
+	}
+	keys, score := append(keys, tenant.Budgets()), ""
+	if c.Holder != "" {
+		keys, score = append(keys, tenant.HeldBy(c.Holder)), ScoreText(c.Score)
+	}
+	args = append(args, len(c.Limits), c.Revision, score)
+	for i := range c.Limits {
+		l := &c.Limits[i]
+		args = append(args, l.Field, int64(l.Added), int64(l.Limit), l.Assumed, l.Event)
+	}
+	return keys, args
+}
+
+// cross notes the limits that a call has reached, as its reply names them.
+func (c *Change) cross(reply string) {
+	if c == nil || c.Budgets == nil {
+		return
+	}
+	for word := range strings.FieldsSeq(reply) {
+		n, err := strconv.Atoi(word)
+		if err == nil && n > 0 && n <= len(c.Budgets.Limits) {
+			c.Budgets.Crossed = append(c.Budgets.Crossed, n-1)
+		}
+	}
 }
 
 func iterationField(n int64) string { return fieldIteration + strconv.FormatInt(n, 10) }

@@ -96,7 +96,11 @@ func (s *Store) Apply(ctx context.Context, q Queue, moves []*Move) (follow []str
 	if err != nil {
 		return nil, err
 	}
-	for i, outcome := range Words(reply) {
+	words := Words(reply)
+	if len(words) > len(moves) {
+		moves[0].Ledger.cross(words[len(moves)])
+	}
+	for i, outcome := range words[:min(len(words), len(moves))] {
 		m := moves[i]
 		m.Outcome = outcome
 		if outcome == MovedAfter {

@@ -39,6 +39,8 @@ type Ledger struct {
 	// count from there, so that an approval or a retry allows as much again.
 	FromEnded int64     `json:"from_ended,omitempty"`
 	FromCost  agent.USD `json:"from_cost,omitempty"`
+	// FromBudget is the cost of Total when the limit of a budget for each job was reached last.
+	FromBudget agent.USD `json:"from_budget,omitempty"`
 }
 
 // Parse parses a stored ledger, "" for none.

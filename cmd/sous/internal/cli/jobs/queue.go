@@ -266,7 +266,7 @@ func (a commands) queueRedriveCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringSliceVar(&f.IDs, "id", nil, "only these jobs")
-	flags.StringVar(&f.Reason, "reason", "", "only jobs that are dead for this reason: attempts, fatal, crashed, expired, rejected, dependency, iterations, cost or iteration_timeout")
+	flags.StringVar(&f.Reason, "reason", "", "only jobs that are dead for this reason: attempts, fatal, crashed, expired, rejected, dependency, iterations, cost, iteration_timeout or budget")
 	flags.StringVar(&tag, "tag", "", "only jobs with this tag: NAME or NAME=VALUE")
 	flags.DurationVar(&since, "since", 0, "only jobs that died within this time before now, such as 1h")
 	flags.IntVar(&f.Limit, "limit", 0, "largest number of jobs (0: all)")

@@ -2,6 +2,7 @@
 //
 //	sous usage   usage.go, ai.go
 //	sous price   ai.go      list, set, delete
+//	sous budget  budget.go  list, get, set, delete
 //	sous limits  limits.go  get, set
 //	sous kv      kv.go      list, get, delete
 package usage
@@ -23,7 +24,7 @@ type commands struct{ *command.App }
 // Commands returns the commands about limits, usage and cs.kv.
 func Commands(a *command.App) []*cobra.Command {
 	c := commands{a}
-	return []*cobra.Command{c.usageCommand(), c.limitsCommand(), c.kvCommand(), c.priceCommand()}
+	return []*cobra.Command{c.usageCommand(), c.limitsCommand(), c.kvCommand(), c.priceCommand(), c.budgetCommand()}
 }
 
 func (a commands) usageCommand() *cobra.Command {
