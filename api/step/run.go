@@ -21,8 +21,8 @@ type Run struct {
 	Events     []string        `json:"events,omitempty" doc:"the names of the events that the run has not taken yet"`
 }
 
-// Event is an event that is sent to runs.
-type Event struct {
+// NewEvent is an event that is sent to runs.
+type NewEvent struct {
 	Name    string          `json:"name" minLength:"1" maxLength:"128" doc:"the name that cs.waitForEvent waits for"`
 	Payload json.RawMessage `json:"payload,omitempty" doc:"any JSON of at most 256 KiB; null if it is left out"`
 }

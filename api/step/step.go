@@ -64,14 +64,14 @@ type Step struct {
 	EndedAtMS   int64           `json:"ended_at_ms,omitempty"`
 	DueAtMS     int64           `json:"due_at_ms,omitempty"` // when a sleep, a wait or a backoff ends
 	Result      json.RawMessage `json:"result,omitempty"`    // missing for undefined
-	Error       *Error          `json:"error,omitempty"`     // of the last attempt that failed
+	Error       *Failure        `json:"error,omitempty"`     // of the last attempt that failed
 	Message     string          `json:"message,omitempty"`   // of an approval
 	Taken       string          `json:"-"`                   // the Arrival that ended it, in the store only
 	LeaseEpoch  int64           `json:"lease_epoch,omitempty"`
 }
 
-// Error is what an attempt of a step threw.
-type Error struct {
+// Failure describes what an attempt of a step threw.
+type Failure struct {
 	Name    string `json:"name,omitempty"`
 	Message string `json:"message"`
 	Code    string `json:"code,omitempty"`

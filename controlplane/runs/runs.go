@@ -42,12 +42,12 @@ type runOutput struct{ Body step.Run }
 
 type sendInput struct {
 	RunPath
-	Body step.Event
+	Body step.NewEvent
 }
 
 type broadcastInput struct {
 	rest.NamespacePath
-	Body step.Event
+	Body step.NewEvent
 }
 
 type broadcastOutput struct{ Body step.Sent }

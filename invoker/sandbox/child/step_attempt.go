@@ -28,7 +28,7 @@ func (a *activation) execute(c *stepCall) error {
 		timer = r.after("cs.step", c.timeout, 0, func() error {
 			return r.run(func() {
 				once(func() {
-					a.failed(c, &step.Error{Name: "TimeoutError", Code: string(api.CodeHostStepTimeout), Message: "the step " + c.Label() + " took longer than " + c.timeout.String()}, false)
+					a.failed(c, &step.Failure{Name: "TimeoutError", Code: string(api.CodeHostStepTimeout), Message: "the step " + c.Label() + " took longer than " + c.timeout.String()}, false)
 				})
 			})
 		})
@@ -70,18 +70,18 @@ func (a *activation) fulfilled(c *stepCall, v goja.Value) {
 	case err == nil:
 		a.end(c, step.StatusCompleted, text)
 	case errors.As(err, &long):
-		a.failed(c, &step.Error{Code: string(api.CodeHostStepLimit), Message: "the result of the step " + c.Label() + " is more than 256 KiB as JSON"}, true)
+		a.failed(c, &step.Failure{Code: string(api.CodeHostStepLimit), Message: "the result of the step " + c.Label() + " is more than 256 KiB as JSON"}, true)
 	case uncatchable(err):
 		panic(err)
 	default:
-		a.failed(c, &step.Error{Code: string(api.CodeHostInvalidArgument), Message: "the result of the step " + c.Label() + " is not JSON: " + err.Error()}, true)
+		a.failed(c, &step.Failure{Code: string(api.CodeHostInvalidArgument), Message: "the result of the step " + c.Label() + " is not JSON: " + err.Error()}, true)
 	}
 }
 
 // failedWith ends an attempt that threw v. A property noRetry that is true makes it the last one.
 func (a *activation) failedWith(c *stepCall, v goja.Value) {
 	described := a.exception(v, nil, false)
-	e, final := &step.Error{Message: described.Message, Code: described.Code}, false
+	e, final := &step.Failure{Message: described.Message, Code: described.Code}, false
 	err := a.realm.try(func() {
 		obj, ok := v.(*goja.Object)
 		if !ok {
@@ -102,7 +102,7 @@ func (a *activation) failedWith(c *stepCall, v goja.Value) {
 }
 
 // failed ends an attempt of a step: with another one after a backoff, or the step as failed.
-func (a *activation) failed(c *stepCall, e *step.Error, final bool) {
+func (a *activation) failed(c *stepCall, e *step.Failure, final bool) {
 	c.Error = e
 	if final || c.Attempts >= c.most {
 		a.end(c, step.StatusFailed, nil)

@@ -283,7 +283,7 @@ func (a *activation) deliver(c *stepCall) error {
 func (r *realm) stepError(c *stepCall) goja.Value {
 	e := c.Error
 	if e == nil {
-		e = &step.Error{Message: "the step failed"}
+		e = &step.Failure{Message: "the step failed"}
 	}
 	code := api.CodeHostStepFailed
 	made := r.newError(code, e.Message)
