@@ -134,6 +134,12 @@ const (
 	CodeHostInvokeDepth Code = "CS_RUNTIME_INVOKE_DEPTH"
 	CodeHostInvokeCycle Code = "CS_RUNTIME_INVOKE_CYCLE"
 
+	CodeHostStepUnavailable Code = "CS_RUNTIME_STEP_UNAVAILABLE"
+	CodeHostStepOrder       Code = "CS_RUNTIME_STEP_ORDER"
+	CodeHostStepLimit       Code = "CS_RUNTIME_STEP_LIMIT"
+	CodeHostStepFailed      Code = "CS_RUNTIME_STEP_FAILED"
+	CodeHostStepTimeout     Code = "CS_RUNTIME_STEP_TIMEOUT"
+
 	CodeHostCadenceUnavailable Code = "CS_RUNTIME_CADENCE_UNAVAILABLE"
 	CodeHostCadenceRefused     Code = "CS_RUNTIME_CADENCE_REFUSED"
 	CodeHostWorkflowExists     Code = "CS_RUNTIME_WORKFLOW_EXISTS"

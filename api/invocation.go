@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/codesous/sous/api/step"
 )
 
 // Invocation is a call of a function, as every trigger passes it to the engine.
@@ -84,11 +86,12 @@ func (inv *Invocation) DerivedID() string {
 }
 
 // InvokedJob is the single job that an invocation of a queue trigger handles. Update receives
-// its progress and its checkpoints: one of progress and checkpoint is nil. A larger order is
+// its progress and its checkpoints, Run keeps the steps of its run: one of progress and checkpoint is nil. A larger order is
 // newer.
 type InvokedJob struct {
 	RunningJob
 	Checkpoint json.RawMessage
+	Run        *step.Activation
 	Update     func(order int64, progress *JobProgress, checkpoint json.RawMessage)
 }
 

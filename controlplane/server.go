@@ -5,6 +5,7 @@
 //	access     authentication by API key, actions and roles
 //	functions  functions, drafts, versions, aliases, invocations, activations, logs
 //	jobs       queues, jobs, batches, workers, tasks
+//	runs       runs of functions with durable steps, and the events that they wait for
 //	triggers   schedules and Cadence worker bindings
 //	documents  the document storage, in its own dialect of errors
 //	tenancy    tenants, namespaces, API keys, secrets, the audit
@@ -52,6 +53,7 @@ import (
 	"github.com/codesous/sous/controlplane/jobs"
 	mirrorapi "github.com/codesous/sous/controlplane/mirror"
 	"github.com/codesous/sous/controlplane/rest"
+	runsapi "github.com/codesous/sous/controlplane/runs"
 	searchapi "github.com/codesous/sous/controlplane/search"
 	spendingapi "github.com/codesous/sous/controlplane/spending"
 	"github.com/codesous/sous/controlplane/tenancy"
@@ -62,6 +64,7 @@ import (
 	"github.com/codesous/sous/metrics"
 	"github.com/codesous/sous/queue"
 	"github.com/codesous/sous/queue/bulk"
+	"github.com/codesous/sous/queue/runs"
 	"github.com/codesous/sous/queue/tasks"
 	"github.com/codesous/sous/scheduler"
 	"github.com/codesous/sous/storage"
@@ -283,6 +286,7 @@ func (s *Server) endpoints(ctx context.Context, engine Engine, broker *queue.Bro
 	for _, resource := range []interface{ Endpoints() []rest.Endpoint }{
 		functions.New(s.store, engine, engine, searcher, cfg.Clock, cfg.FollowInterval, waits),
 		jobsAPI,
+		runsapi.New(runs.New(s.store, broker)),
 		searchapi.New(searcher),
 		bulkapi.New(cfg.Bulk),
 		documentsapi.New(documentService, waits),

@@ -113,7 +113,7 @@ func (w *worker) runBatch(b *batch) {
 		update := w.updates(first)
 		inv.Event, inv.Attempt = first.job.Payload, first.job.Attempt
 		inv.Job = &api.InvokedJob{
-			RunningJob: first.running(), Checkpoint: first.job.Checkpoint,
+			RunningJob: first.running(), Checkpoint: first.job.Checkpoint, Run: first.steps(),
 			Update: func(order int64, progress *api.JobProgress, checkpoint json.RawMessage) {
 				update(order, hostcall.JobUpdate{Progress: progress, Checkpoint: checkpoint})
 			},
@@ -127,6 +127,9 @@ func (w *worker) runBatch(b *batch) {
 	}
 	if len(b.jobs) == 1 {
 		w.flushUpdate(first)
+	}
+	if out != nil && inv.Job != nil && w.parkTriggered(b, first, inv.Job.Run, out) {
+		return
 	}
 	if out == nil { // else it ran, and a failed write of its record does not change that
 		w.refuse(b, err)
@@ -151,6 +154,7 @@ func handles(inv *api.Invocation, head *wire.InvokeHead, sc *scope) {
 		return
 	}
 	head.Job, head.Checkpoint = mustJSON(inv.Job.RunningJob), inv.Job.Checkpoint
+	sc.Run = inv.Job.Run
 	sc.UpdateJob = func(order int64, u hostcall.JobUpdate) { inv.Job.Update(order, u.Progress, u.Checkpoint) }
 }
 
@@ -159,6 +163,7 @@ func handles(inv *api.Invocation, head *wire.InvokeHead, sc *scope) {
 type verdict struct {
 	putBack bool
 	failure *api.ActivationError
+	fatal   bool   // no attempt follows
 	delayMS *int64 // of the next attempt; nil for the job's backoff
 	result  json.RawMessage
 }
@@ -210,7 +215,7 @@ func (w *worker) verdict(out *api.Outcome, position, count int) verdict {
 	}
 	failed := failedIn(act, act.Error.Type, act.Error.Message)
 	failed.Stack = act.Error.Stack
-	return verdict{failure: failed}
+	return verdict{failure: failed, fatal: endsRun(act.Error)}
 }
 
 // failedIn returns the error of a job's attempt, which names the activation.
@@ -240,7 +245,9 @@ func (w *worker) settleBatch(b *batch, judge func(position int) verdict) {
 			fails = append(fails, api.JobFail{ID: j.job.ID, LeaseEpoch: j.job.LeaseEpoch, SnoozeMS: &after})
 			w.metrics.attempts.WithLabelValues(attemptPostponed).Inc()
 		case v.failure != nil:
-			fails = append(fails, failOf(j, v.failure, v.delayMS))
+			f := failOf(j, v.failure, v.delayMS)
+			f.Fatal = v.fatal
+			fails = append(fails, f)
 			w.metrics.attempts.WithLabelValues(attemptRetried).Inc()
 		default:
 			acks = append(acks, api.JobAck{ID: j.job.ID, LeaseEpoch: j.job.LeaseEpoch, Result: v.result})

@@ -48,6 +48,7 @@ import (
 	"github.com/codesous/sous/invoker/vault"
 	"github.com/codesous/sous/metrics"
 	"github.com/codesous/sous/queue"
+	"github.com/codesous/sous/queue/runs"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/activations"
 	"github.com/codesous/sous/storage/activity"
@@ -112,6 +113,7 @@ type Invoker struct {
 	logs        *activations.Logs
 	pool        *sandbox.Pool
 	broker      *queue.Broker
+	runs        *runs.Runs // nil without a broker
 	worker      *worker
 	resolver    *resolver
 	limits      *slots.Limits
@@ -185,6 +187,9 @@ func New(ctx context.Context, store *storage.Store, pool *sandbox.Pool, broker *
 	}
 	i.turns = turns.ForLogs()
 	i.vault = vault.New(life, store, vault.Config{Secrets: cfg.Secrets, TTL: cfg.SecretsTTL, Window: cfg.SecretsWindow, Logger: cfg.Logger, Turns: i.turns})
+	if broker != nil {
+		i.runs = runs.New(store, broker)
+	}
 	i.host = hostcall.New(i.services(&cfg))
 	i.worker = newWorker(i, cfg.Slots)
 	err = errors.Join(
@@ -211,7 +216,7 @@ func (i *Invoker) services(cfg *Config) hostcall.Services {
 		s.AdmitEgress, s.Egress = cfg.Quotas.Egress, chargesEgress(cfg.Quotas)
 	}
 	if i.broker != nil { // a nil pointer would be a Queue that is not nil
-		s.Queue = i.broker
+		s.Queue, s.Steps = i.broker, i.runs
 	}
 	return s
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/step"
 	"github.com/codesous/sous/invoker/hostcall"
 	"github.com/codesous/sous/invoker/sandbox"
 )
@@ -26,7 +27,12 @@ const maxUpdateBytes = 4 << 20
 func (w *worker) join(j *leasedJob, call *sandbox.Call, s *hostcall.Scope) {
 	call.Head.Job = mustJSON(j.running())
 	call.Head.Checkpoint = j.job.Checkpoint
-	s.UpdateJob = w.updates(j)
+	s.UpdateJob, s.Run = w.updates(j), j.steps()
+}
+
+// steps returns the activation of the job's run.
+func (j *leasedJob) steps() *step.Activation {
+	return step.NewActivation(step.Lease{Tenant: j.queue.Tenant, Namespace: j.queue.Namespace, ID: j.job.ID, Epoch: j.job.LeaseEpoch})
 }
 
 // running returns the job as its function sees it.

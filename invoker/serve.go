@@ -173,9 +173,9 @@ func (w *worker) run(ctx context.Context, j *leasedJob, inv *api.Invocation, res
 	result, egress := sandbox.Result{Status: api.StatusCancelled}, int64(0)
 	running, end := i.traceRun(ctx, inv)
 	logs.Runs = running
+	sc := &scope{}
 	if ctx.Err() == nil {
 		var call sandbox.Call
-		sc := &scope{}
 		if res != nil { // else a runs nothing
 			call, sc = i.call(inv, res, rec, deadline, logs, a.box)
 			w.join(j, &call, &sc.Scope)
@@ -199,7 +199,7 @@ func (w *worker) run(ctx context.Context, j *leasedJob, inv *api.Invocation, res
 	}
 	logs.Fail(final.Error, final.EndMS)
 	w.settle(j, &ending{
-		rec: rec, final: final, logs: logs, last: a.final || result.NoRetry || j.last(i.store.NowMS()),
+		rec: rec, final: final, logs: logs, parked: sc.Run.Parked(), last: a.final || endsRun(final.Error) || result.NoRetry || j.last(i.store.NowMS()),
 		retryAfter: result.RetryAfterMS, took: took, at: a.began.Add(took), traceID: i.traceID(ctx),
 	})
 }

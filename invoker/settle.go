@@ -7,6 +7,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/step"
 	"github.com/codesous/sous/invoker/logsink"
 	"github.com/codesous/sous/storage/activations"
 	"github.com/codesous/sous/tracing"
@@ -17,8 +18,9 @@ import (
 type ending struct {
 	rec, final *activations.Record
 	logs       *logsink.Sink
-	last       bool   // no attempt follows a failure
-	retryAfter *int64 // the delay in milliseconds that the function asked for; nil for none
+	parked     *step.Park // the state in which the activation leaves its run; nil if it ends the run
+	last       bool       // no attempt follows a failure
+	retryAfter *int64     // the delay in milliseconds that the function asked for; nil for none
 	took       time.Duration
 	at         time.Time
 	traceID    string // "" for none
@@ -27,6 +29,7 @@ type ending struct {
 // settle records an attempt's end, then settles its job:
 //
 //	final's status                   record                 job
+//	success, and its run sleeps      queued, attempt 0      parked
 //	cancelled, and Close aborted it  queued, attempt - 1    put back, no attempt counted
 //	error or timeout, not the last   queued, with the error failed; it decides on the retry
 //	anything else                    terminal               as the record says (settleAs)
@@ -36,6 +39,8 @@ type ending struct {
 // fails, the lease expires.
 func (w *worker) settle(j *leasedJob, e *ending) {
 	switch {
+	case e.parked != nil && e.final.Status == api.StatusSuccess:
+		w.park(j, e)
 	case e.final.Status == api.StatusCancelled && w.aborting():
 		w.giveBack(j, e)
 	case e.final.Status == api.StatusError && !e.last, e.final.Status == api.StatusTimeout && !e.last:

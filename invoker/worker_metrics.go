@@ -19,6 +19,7 @@ const (
 	attemptRetried   = "retried"    // it failed, and another follows
 	attemptPostponed = "postponed"  // no slot or sandbox was free
 	attemptGivenBack = "given_back" // the replica shut down
+	attemptParked    = "parked"     // its run sleeps
 	attemptLost      = "lost"       // the job is another replica's, or is cancelled
 )
 

@@ -1,6 +1,6 @@
 -- Deletes jobs, each if its run is as the caller read it.
 -- KEYS[1] the set of jobs that they are in
--- KEYS[2 to 1+6n] cs:job:t:id:run, :spec, :meta, :errors, :dependents and :ledger of each job
+-- KEYS[2 to 1+7n] cs:job:t:id:run, :spec, :meta, :errors, :dependents, :ledger and :steps of each job
 -- ARGV[1] n
 -- ARGV[2…] two for each job: id, run as it was read
 -- Reply: how many were deleted
@@ -10,11 +10,11 @@ local n = tonumber(ARGV[1])
 local deleted = 0
 for i = 1, n do
   local id, read = unpack(ARGV, 2 * i, 2 * i + 1)
-  local first_key = 2 + 6 * (i - 1)
-  local run_key, spec_key, meta_key, errors_key, dependents_key, ledger_key = unpack(KEYS, first_key, first_key + 5)
+  local first_key = 2 + 7 * (i - 1)
+  local run_key, spec_key, meta_key, errors_key, dependents_key, ledger_key, steps_key = unpack(KEYS, first_key, first_key + 6)
   local run = redis.call('GET', run_key)
   if not run or run == read then
-    redis.call('DEL', meta_key, errors_key, dependents_key, ledger_key)
+    redis.call('DEL', meta_key, errors_key, dependents_key, ledger_key, steps_key)
     redis.call('DEL', run_key, spec_key)
     redis.call('ZREM', set_key, id)
     deleted = deleted + 1

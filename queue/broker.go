@@ -209,6 +209,14 @@ func coalesced[T any](life context.Context, limit int, weigh func(T) int, flush 
 	})
 }
 
+// Jobs returns the records of jobs, for the packages below queue.
+func (b *Broker) Jobs() *jobstore.Store { return b.jobs }
+
+// TakeBytes takes the quota of n bytes that are stored with jobs of a tenant. CodeTenantRate.
+func (b *Broker) TakeBytes(ctx context.Context, tenant string, n int) error {
+	return b.admission.Bytes(ctx, tenant, n)
+}
+
 // Close stops the broker's goroutines and waits for them. Concurrent calls may fail with
 // CodeStoreUnavailable or CodeShuttingDown; waiting fetches return. Leases stay as they are. A
 // second Close does nothing.

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/event"
 	"github.com/codesous/sous/queue/internal/account"
 	"github.com/codesous/sous/queue/internal/jobstore"
 )
@@ -17,7 +18,7 @@ import (
 //	Retry    dead, cancelled                                       → pending
 //	Hold     waiting, scheduled, pending, retrying                 → held
 //	Approve  held                                                  → pending or scheduled
-//	Reject   held                                                  → dead
+//	Reject   held                                                  → dead, or pending for a run
 //	Move     all but active and the ended ones                     → the same, in another queue
 //	Delete   all but active                                        → none
 
@@ -34,7 +35,7 @@ func (b *Broker) cancel(ctx context.Context, tenant, id string, seen *api.Job) (
 		case changed(r, tenant, seen):
 			return nil, changedSince(r)
 		case r.Run.State == api.JobCancelled:
-			return nil, nil //nolint:nilnil // documented by change: there is nothing to write
+			return nil, nil //nolint:nilnil // documented by Change: there is nothing to write
 		case r.Run.State.Terminal():
 			return nil, stateConflict(r, "cancelled")
 		}
@@ -55,7 +56,7 @@ func (b *Broker) retry(ctx context.Context, tenant, id string, seen *api.Job) (*
 	if err := api.ValidateJobID(id); err != nil {
 		return nil, err
 	}
-	r, err := b.change(ctx, tenant, id, func(r *jobstore.Record) (*jobstore.Move, error) {
+	r, err := b.Change(ctx, tenant, id, func(r *jobstore.Record) (*jobstore.Move, error) {
 		if changed(r, tenant, seen) {
 			return nil, changedSince(r)
 		}
@@ -99,7 +100,7 @@ func (b *Broker) Hold(ctx context.Context, tenant, id, reason string) (*api.Job,
 	return b.transition(ctx, tenant, id, func(r *jobstore.Record) (*jobstore.Move, error) {
 		switch r.Run.State {
 		case api.JobHeld:
-			return nil, nil //nolint:nilnil // documented by change: there is nothing to write
+			return nil, nil //nolint:nilnil // documented by Change: there is nothing to write
 		case api.JobPending, api.JobScheduled, api.JobRetrying, api.JobWaiting:
 			return &jobstore.Move{Record: r, To: r.Run.To(api.JobHeld, b.store.NowMS()), Field: jobstore.FieldHoldReason, Value: jobstore.Shorten(reason, most)}, nil
 		}
@@ -110,31 +111,40 @@ func (b *Broker) Hold(ctx context.Context, tenant, id, reason string) (*api.Job,
 // Approve releases a held job and returns it. The job is pending, or scheduled if its time
 // has not come. Errors: as of Cancel.
 func (b *Broker) Approve(ctx context.Context, tenant, id string) (*api.Job, error) {
-	return b.transition(ctx, tenant, id, func(r *jobstore.Record) (*jobstore.Move, error) {
-		if r.Run.State != api.JobHeld {
-			return nil, stateConflict(r, "approved")
-		}
-		return &jobstore.Move{Record: r, To: r.Ready(b.store.NowMS())}, nil
-	})
+	return b.Decide(ctx, tenant, id, true, "")
 }
 
 // Reject ends a held job as dead and returns it. Errors: as of Cancel.
 func (b *Broker) Reject(ctx context.Context, tenant, id string) (*api.Job, error) {
+	return b.Decide(ctx, tenant, id, false, "")
+}
+
+// Decide is Approve or Reject. A run of a function that awaits the decision resumes in both cases,
+// with the comment, and with the actor of ctx.
+func (b *Broker) Decide(ctx context.Context, tenant, id string, approved bool, comment string) (*api.Job, error) {
 	return b.transition(ctx, tenant, id, func(r *jobstore.Record) (*jobstore.Move, error) {
-		if r.Run.State != api.JobHeld {
+		now := b.store.NowMS()
+		switch {
+		case r.Run.State != api.JobHeld && approved:
+			return nil, stateConflict(r, "approved")
+		case r.Run.State != api.JobHeld:
 			return nil, stateConflict(r, "rejected")
+		case r.Run.AwaitsApproval():
+			return r.Decided(approved, comment, event.ActorOf(ctx), now)
+		case approved:
+			return &jobstore.Move{Record: r, To: r.Ready(now)}, nil
 		}
-		return (&jobstore.Move{Record: r, To: r.Run}).Dead(api.DeadRejected, b.store.NowMS()), nil
+		return (&jobstore.Move{Record: r, To: r.Run}).Dead(api.DeadRejected, now), nil
 	})
 }
 
 // transition makes the move that decide returns, and returns the job as the API shows it. decide may
-// be called several times, see change.
+// be called several times, see Change.
 func (b *Broker) transition(ctx context.Context, tenant, id string, decide func(r *jobstore.Record) (*jobstore.Move, error)) (*api.Job, error) {
 	if err := api.ValidateJobID(id); err != nil {
 		return nil, err
 	}
-	r, err := b.change(ctx, tenant, id, decide)
+	r, err := b.Change(ctx, tenant, id, decide)
 	if err != nil {
 		return nil, err
 	}

@@ -161,7 +161,7 @@ func (b *Broker) reclaim(ctx context.Context, q jobstore.Queue, now int64, c *Co
 	return nil
 }
 
-// expire ends jobs whose expiry has passed. A running job may finish: its entry moves to the end
+// expire ends jobs whose expiry has passed, and resumes runs whose wait for a decision has ended. A running job may finish: its entry moves to the end
 // of its lease, where it is looked at again. If it fails before, Fail ends it.
 func (b *Broker) expire(ctx context.Context, q jobstore.Queue, now int64, c *Counts) error {
 	key := b.jobs.Keys(q).Expiry()
@@ -174,6 +174,9 @@ func (b *Broker) expire(ctx context.Context, q jobstore.Queue, now int64, c *Cou
 	var gone []any
 	for _, r := range found {
 		switch {
+		case r.Run.AwaitsApproval() && (r.Spec.ExpireAtMS == 0 || r.Spec.ExpireAtMS > now):
+			moves = append(moves, r.Undecided(now))
+			gone = append(gone, r.ID)
 		case r.Spec.ExpireAtMS == 0 || r.Spec.ExpireAtMS > now:
 			gone = append(gone, r.ID) // it was retried, which cleared its expiry
 		case r.Run.State == api.JobActive:
@@ -190,12 +193,14 @@ func (b *Broker) expire(ctx context.Context, q jobstore.Queue, now int64, c *Cou
 		return err
 	}
 	for _, m := range moves {
+		if m.Outcome == jobstore.Moved && m.To.State == api.JobDead {
+			c.Expired++
+		}
 		if m.Outcome != jobstore.Moved && m.Outcome != jobstore.Missing {
 			// It changed meanwhile; the next round looks again.
 			gone = slices.DeleteFunc(gone, func(id any) bool { return id == m.Record.ID })
 		}
 	}
-	c.Expired += jobstore.CountMoved(moves)
 	if len(gone) == 0 {
 		return nil
 	}
@@ -205,9 +210,9 @@ func (b *Broker) expire(ctx context.Context, q jobstore.Queue, now int64, c *Cou
 // expireClaimed ends a job that a fetch claimed after its expiry: claims do not read the set of
 // expiries, and maintenance may not have reached the job yet. The worker does not see it.
 func (b *Broker) expireClaimed(ctx context.Context, tenant, id string) error {
-	_, err := b.change(ctx, tenant, id, func(r *jobstore.Record) (*jobstore.Move, error) {
+	_, err := b.Change(ctx, tenant, id, func(r *jobstore.Record) (*jobstore.Move, error) {
 		if r.Run.State != api.JobActive {
-			return nil, nil //nolint:nilnil // documented by change: there is nothing to write
+			return nil, nil //nolint:nilnil // documented by Change: there is nothing to write
 		}
 		r.Run.Attempt-- // the claim counted an attempt that did not run
 		return (&jobstore.Move{Record: r, To: r.Run}).Dead(api.DeadExpired, b.store.NowMS()), nil

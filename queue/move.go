@@ -44,11 +44,11 @@ func (b *Broker) apply(ctx context.Context, q jobstore.Queue, moves []*jobstore.
 // conflict means that another change succeeded, so that few calls need a second try.
 const changeTries = 20
 
-// change makes the move that decide returns for a job, and handles its consequences. If the job
+// Change makes the move that decide returns for a job, and handles its consequences. If the job
 // changes concurrently it calls decide again with the new record. decide returns nil if there is
-// nothing to change. change returns the job after it. Errors: CodeJobNotFound, decide's,
+// nothing to change. Change returns the job after it. Errors: CodeJobNotFound, decide's,
 // CodeStoreConflict, CodeStoreUnavailable.
-func (b *Broker) change(ctx context.Context, tenant, id string, decide func(r *jobstore.Record) (*jobstore.Move, error)) (*jobstore.Record, error) {
+func (b *Broker) Change(ctx context.Context, tenant, id string, decide func(r *jobstore.Record) (*jobstore.Move, error)) (*jobstore.Record, error) {
 	r, ended, err := b.changeOnly(ctx, tenant, id, decide)
 	if ended {
 		b.follower.Follow(ctx, r.Queue(tenant), []string{id})
@@ -56,7 +56,7 @@ func (b *Broker) change(ctx context.Context, tenant, id string, decide func(r *j
 	return r, err
 }
 
-// changeOnly is change without the consequences: ended reports whether the job's end has some.
+// changeOnly is Change without the consequences: ended reports whether the job's end has some.
 func (b *Broker) changeOnly(ctx context.Context, tenant, id string, decide func(r *jobstore.Record) (*jobstore.Move, error)) (r *jobstore.Record, ended bool, err error) {
 	return b.changeFound(ctx, tenant, id, b.jobs.Find, decide)
 }

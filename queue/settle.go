@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"strconv"
-	"time"
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/schema"
@@ -160,13 +159,13 @@ func (b *Broker) backMove(r *jobstore.Record, a *api.JobAck, kind string, most i
 // settleBy changes one job by decide and returns its outcome. Errors that concern only this
 // job become part of the outcome; others are returned and end the call.
 func (b *Broker) settleBy(ctx context.Context, tenant, id string, decide func(r *jobstore.Record) (*jobstore.Move, error)) (api.JobOutcome, error) {
-	r, err := b.change(ctx, tenant, id, decide)
+	r, err := b.Change(ctx, tenant, id, decide)
 	return b.outcomeOf(id, r, err)
 }
 
 // outcomeOf returns the outcome of a change that returned r and err, see settleBy.
 func (b *Broker) outcomeOf(id string, r *jobstore.Record, err error) (api.JobOutcome, error) {
-	if lost, ok := err.(leaseLost); ok { //nolint:errorlint // change returns decide's error unwrapped
+	if lost, ok := err.(leaseLost); ok { //nolint:errorlint // Change returns decide's error unwrapped
 		return b.settled(id, lost.run.String(), ""), nil
 	}
 	if code := api.ErrorCode(err); code == api.CodeJobNotFound || code == api.CodeInvalid {
@@ -292,7 +291,7 @@ func (b *Broker) failOne(ctx context.Context, tenant string, f *api.JobFail, mos
 		if r.Spec.Agent != nil && r.Ledger == nil {
 			return nil, errNeedsLedger
 		}
-		return b.failed(r, f, most)
+		return r.Failed(f, most, b.store.NowMS(), b.random()), nil
 	}
 	if len(f.Usage) == 0 {
 		out, err := b.settleBy(ctx, tenant, f.ID, decide)
@@ -301,38 +300,4 @@ func (b *Broker) failOne(ctx context.Context, tenant string, f *api.JobFail, mos
 		}
 	}
 	return b.failAccounted(ctx, tenant, f, decide)
-}
-
-// failed returns the move of a job whose attempt failed. Its texts are cut to most bytes each.
-func (b *Broker) failed(r *jobstore.Record, f *api.JobFail, most int) (*jobstore.Move, error) {
-	now := b.store.NowMS()
-	m := &jobstore.Move{Record: r, To: r.Run.Settle(jobstore.SettledFail)}
-	if f.SnoozeMS != nil {
-		m.To.Attempt--
-		m.To = m.To.To(api.JobRetrying, now+*f.SnoozeMS)
-		return m, nil
-	}
-	m.Failure = &api.JobError{
-		Attempt: r.Run.Attempt, AtMS: now,
-		Error: jobstore.Shorten(f.Error, min(api.MaxJobErrorBytes, most)), Stack: jobstore.Shorten(f.Stack, min(api.MaxJobStackBytes, most)),
-	}
-	options := r.Spec.WithDefaults()
-	reason := ""
-	switch {
-	case f.Fatal:
-		reason = api.DeadFatal
-	case r.Spec.ExpireAtMS > 0 && r.Spec.ExpireAtMS <= now:
-		reason = api.DeadExpired
-	case r.Run.Attempt >= options.MaxAttempts:
-		reason = api.DeadAttempts
-	}
-	if reason != "" {
-		return m.Dead(reason, now), nil
-	}
-	delay := options.Delay(r.Run.Attempt, b.random())
-	if f.RetryAfterMS != nil {
-		delay = time.Duration(*f.RetryAfterMS) * time.Millisecond
-	}
-	m.To = m.To.To(api.JobRetrying, now+delay.Milliseconds())
-	return m, nil
 }

@@ -450,8 +450,7 @@ func (s *Store) JobKeys(tenant string) JobKeys { return JobKeys{s.keys.tenant(te
 // Spec holds the specification that a job was created with.
 func (k JobKeys) Spec(id string) string { return "cs:job:" + k.tenant + ":" + id + ":spec" }
 
-// Run holds the part of a job that changes with every step, as one string. A job exists
-// while its Run does.
+// Run holds the changing part of a job, as one string. A job exists while its Run does.
 func (k JobKeys) Run(id string) string { return "cs:job:" + k.tenant + ":" + id + ":run" }
 
 // Meta is the hash of the fields that few jobs have: a checkpoint, a result, the reason
@@ -463,6 +462,14 @@ func (k JobKeys) Errors(id string) string { return "cs:job:" + k.tenant + ":" + 
 
 // Ledger holds what a job has spent on models, and its iteration; see lua/include/ledger.lua.
 func (k JobKeys) Ledger(id string) string { return "cs:job:" + k.tenant + ":" + id + ":ledger" }
+
+// Steps is the hash of the steps of a job's run; see package queue/runs.
+func (k JobKeys) Steps(id string) string { return "cs:job:" + k.tenant + ":" + id + ":steps" }
+
+// Waiters is the set of the runs of a namespace that wait for an event, by the end of their wait.
+func (k JobKeys) Waiters(ns, event string) string {
+	return "cs:waiters:" + k.tenant + ":" + ns + ":" + event
+}
 
 // Dependents is the set of the jobs that wait for a job.
 func (k JobKeys) Dependents(id string) string { return "cs:job:" + k.tenant + ":" + id + ":dependents" }

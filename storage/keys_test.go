@@ -31,7 +31,7 @@ func TestKeys(t *testing.T) {
 			k.DocumentTenantUsage("t_abc123"), k.DocumentInstalls("t_abc123"), k.DocumentNames("t_abc123"), k.DocumentExpiring("t_abc123"), keyDocumentTenants, k.DocumentCursorKey(),
 			secret.Record("DB.url"), secret.Index(), secret.Floor(),
 			jobs.Batch("uuid"), jobs.Batches("payments"), jobs.BatchEnds("payments"),
-			jobs.Worker("w1"), jobs.WorkerQueues("w1"), jobs.Workers(), jobs.Budgets(), jobs.HeldBy("b1"),
+			jobs.Steps("uuid"), jobs.Waiters("payments", "paid"), jobs.Worker("w1"), jobs.WorkerQueues("w1"), jobs.Workers(), jobs.Budgets(), jobs.HeldBy("b1"),
 		}
 	}
 	plain := []string{
@@ -54,7 +54,7 @@ func TestKeys(t *testing.T) {
 		"cs:doc:t_abc123:usage", "cs:doc:t_abc123:installs", "cs:doc:t_abc123:names", "cs:doc:t_abc123:expiring", "cs:doc:tenants", "cs:doc:cursorkey",
 		"cs:secret:t_abc123:payments:DB.url", "cs:secrets:t_abc123:payments", "cs:secrets:t_abc123:payments:floor",
 		"cs:batch:t_abc123:uuid", "cs:batches:t_abc123:payments", "cs:batches:t_abc123:payments:ends",
-		"cs:worker:t_abc123:w1", "cs:workerqueues:t_abc123:w1", "cs:workers:t_abc123", "cs:budgets:t_abc123", "cs:budgets:t_abc123:b1:held",
+		"cs:job:t_abc123:uuid:steps", "cs:waiters:t_abc123:payments:paid", "cs:worker:t_abc123:w1", "cs:workerqueues:t_abc123:w1", "cs:workers:t_abc123", "cs:budgets:t_abc123", "cs:budgets:t_abc123:b1:held",
 	}
 	if d := cmp.Diff(plain, all(Keys{})); d != "" {
 		t.Errorf("plain keys differ (-want +got):\n%s", d)
@@ -79,7 +79,7 @@ func TestKeys(t *testing.T) {
 		"cs:doc:{t_abc123}:usage", "cs:doc:{t_abc123}:installs", "cs:doc:{t_abc123}:names", "cs:doc:{t_abc123}:expiring", "cs:doc:tenants", "cs:doc:cursorkey",
 		"cs:secret:{t_abc123}:payments:DB.url", "cs:secrets:{t_abc123}:payments", "cs:secrets:{t_abc123}:payments:floor",
 		"cs:batch:{t_abc123}:uuid", "cs:batches:{t_abc123}:payments", "cs:batches:{t_abc123}:payments:ends",
-		"cs:worker:{t_abc123}:w1", "cs:workerqueues:{t_abc123}:w1", "cs:workers:{t_abc123}", "cs:budgets:{t_abc123}", "cs:budgets:{t_abc123}:b1:held",
+		"cs:job:{t_abc123}:uuid:steps", "cs:waiters:{t_abc123}:payments:paid", "cs:worker:{t_abc123}:w1", "cs:workerqueues:{t_abc123}:w1", "cs:workers:{t_abc123}", "cs:budgets:{t_abc123}", "cs:budgets:{t_abc123}:b1:held",
 	}
 	if d := cmp.Diff(tagged, all(Keys{hashTags: true})); d != "" {
 		t.Errorf("tagged keys differ (-want +got):\n%s", d)

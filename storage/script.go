@@ -34,6 +34,10 @@ import (
 // step 2 or 3, version 7 exists. The caller publishes the same draft again: publish_again.lua
 // finds the draft's digest, sets the alias and the tombstone, and the answer is version 7. If
 // the caller does not, prod stays at 6, and the draft expires after its day.
+// After a crash in step 1, no reader sees a difference, and the next publish of any draft overwrites
+// the keys of version 7. After one in step 2 or 3, version 7 exists for good. The caller, which has
+// no answer, publishes the same draft again: the latest version has its digest and configuration, so
+// publish_again.lua sets the alias and the tombstone. If the caller does not, prod stays at 6.
 //
 // An interrupted script is completed or repaired by one of four:
 //
@@ -41,6 +45,7 @@ import (
 //   - the next call on the same record: a deletion of an alias that is gone removes its name;
 //   - no call, because readers ignore the remains: List skips a name without a record;
 //   - the sweeper, for what would otherwise stay or delay work: docs/storage.md lists its repairs.
+//   - the sweeper, for what would otherwise stay for good or delay work: see docs/storage.md.
 //
 // The tests interrupt every script after each of its writes (storagetest.CutAfter).
 
@@ -80,6 +85,7 @@ const (
 	ScriptJobDepend    = "job_depend.lua"
 	ScriptJobPurge     = "job_purge.lua"
 	ScriptJobDrop      = "job_drop.lua"
+	ScriptJobStep      = "job_step.lua"
 	ScriptJobSummary   = "job_summary.lua"
 	ScriptJobReindex   = "job_reindex.lua"
 	ScriptJobRelayout  = "job_relayout.lua"
@@ -106,16 +112,13 @@ func loadScripts(prelude string) (scripts map[string]*redis.Script, texts map[st
 	return scripts, texts, nil
 }
 
-// Script runs the script called name, which is the name of its file in package lua,
-// with keys and args, and returns its reply. It sends the script's digest, and its text
-// to a node that does not hold it: a new one, a restarted one, or the replica that a
-// failover has promoted.
+// Script runs the script called name, its file in package lua, and returns its reply. It sends the
+// script's digest, and its text to a node that does not hold it, such as a restarted one.
 //
-// Where the answer of a first try was lost, the client sends the script again: a script
-// must recognize what its own first try has written (see ScriptOnce for those that
-// cannot). An error that the script returned is an *api.Error with the script's code:
-// redis.error_reply('CS_ALIAS_NOT_FOUND no such alias') becomes api.CodeAliasNotFound with
-// the message "no such alias". All keys must be of one tenant, and so in one slot.
+// Where the answer of a first try was lost, the client sends the script again: a script must
+// recognize what its first try has written (see ScriptOnce for those that cannot). An error of the
+// script, such as redis.error_reply('CS_ALIAS_NOT_FOUND no such alias'), is an *api.Error with its
+// code. All keys must be of one tenant, and so in one slot.
 func (s *Store) Script(ctx context.Context, name string, keys []string, args ...any) (any, error) {
 	reply, err := s.scripts[name].Run(ctx, s.rdb, keys, args...).Result()
 	if err != nil {

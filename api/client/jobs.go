@@ -121,6 +121,16 @@ func (t *Tenant) HoldJob(ctx context.Context, id, reason string) (api.Job, error
 	return t.transitionJob(ctx, id, "hold", map[string]string{"reason": reason})
 }
 
+// DecideJob approves or rejects a held job, with a comment for a run that awaits the approval.
+// CodeJobNotFound, CodeJobState.
+func (t *Tenant) DecideJob(ctx context.Context, id string, approved bool, comment string) (api.Job, error) {
+	verb := "reject"
+	if approved {
+		verb = "approve"
+	}
+	return t.transitionJob(ctx, id, verb, map[string]string{"comment": comment})
+}
+
 // ApproveJob makes a held job pending. CodeJobNotFound, CodeJobState.
 func (t *Tenant) ApproveJob(ctx context.Context, id string) (api.Job, error) {
 	return t.transitionJob(ctx, id, "approve", nil)

@@ -83,6 +83,7 @@ var benchmarks = []benchmark{
 	{"wasm", webAssembly},
 	{"growth", growth},
 	{"disk", disk},
+	{"steps", steps},
 	{"queue", queueBench},
 	{"queue-http", queueHTTP},
 	{"queue-stream", queueStream},

@@ -62,6 +62,16 @@ type holdJobBody struct {
 	Reason string `json:"reason,omitempty" maxLength:"1024" doc:"why, shown to the user who approves or rejects the job"`
 }
 
+// decideJobInput has an optional body: a decision needs no comment.
+type decideJobInput struct {
+	JobPath
+	Body *decideJobBody
+}
+
+type decideJobBody struct {
+	Comment string `json:"comment,omitempty" maxLength:"1024" doc:"for a run that awaits the approval, which gets it"`
+}
+
 type moveJobInput struct {
 	JobPath
 	Body moveJobBody
@@ -100,7 +110,7 @@ func (a *API) jobEndpoints() []rest.Endpoint {
 //	cancel    any that has not ended     to cancelled
 //	hold      any that is not active and has not ended, to held
 //	approve   held                       to pending, or scheduled until its time
-//	reject    held                       to dead
+//	reject    held                       to dead, or to pending for a run that awaits an approval
 //	move      any that is not active and has not ended, to the other queue
 func (a *API) transitionEndpoints() []rest.Endpoint {
 	transition := func(verb, summary string, do func(ctx context.Context, tenant, id string) (*api.Job, error)) rest.Endpoint {
@@ -111,8 +121,8 @@ func (a *API) transitionEndpoints() []rest.Endpoint {
 	return []rest.Endpoint{
 		transition("retry", "Give a dead or cancelled job one more attempt, at once", a.queue.Retry),
 		transition("cancel", "Cancel a job that has not ended; its worker learns of it by its heartbeat", a.queue.Cancel),
-		transition("approve", "Let a held job run, at its time", a.queue.Approve),
-		transition("reject", "End a held job as dead", a.queue.Reject),
+		rest.Operation(transitionRoute("approve", "Let a held job run, at its time"), a.decideJob(true)),
+		rest.Operation(transitionRoute("reject", "End a held job as dead; a run that awaits an approval continues with the rejection"), a.decideJob(false)),
 		rest.Operation(transitionRoute("hold", "Keep a job that waits from running until it is approved"), a.holdJob),
 		rest.Operation(transitionRoute("move", "Take a job that waits to another queue of its namespace"), a.moveJob),
 	}
@@ -136,6 +146,19 @@ func (a *API) holdJob(ctx context.Context, in *holdJobInput) (*jobOutput, error)
 	return a.transitionJob(ctx, &in.JobPath, func(ctx context.Context, tenant, id string) (*api.Job, error) {
 		return a.queue.Hold(ctx, tenant, id, reason)
 	})
+}
+
+// decideJob returns the handler that approves or rejects a held job.
+func (a *API) decideJob(approved bool) func(ctx context.Context, in *decideJobInput) (*jobOutput, error) {
+	return func(ctx context.Context, in *decideJobInput) (*jobOutput, error) {
+		comment := ""
+		if in.Body != nil {
+			comment = in.Body.Comment
+		}
+		return a.transitionJob(ctx, &in.JobPath, func(ctx context.Context, tenant, id string) (*api.Job, error) {
+			return a.queue.Decide(ctx, tenant, id, approved, comment)
+		})
+	}
 }
 
 // moveJob moves a job to another queue of its namespace. Errors: those of transitionJob,

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/step"
 )
 
 // Scope is the activation that makes host calls: whose it is, what its version may do, and
@@ -25,6 +26,8 @@ type Scope struct {
 	// UpdateJob takes progress and checkpoints; nil except for attempts of jobs. order
 	// numbers the updates of the activation as the function made them, from 1.
 	UpdateJob func(order int64, u JobUpdate)
+	// Run is the activation of a run, whose steps are durable; nil except for attempts of jobs.
+	Run *step.Activation
 	// Nested are the calls of cs.invoke; nil where nothing can be called.
 	Nested *NestedCalls
 	// Secrets reads the secrets that the version names; nil if it names none.

@@ -1,5 +1,5 @@
 // Package hostcall performs the side effects that sandboxed functions ask for: cs.kv,
-// cs.storage, cs.queue, cs.invoke, cs.job, cs.cadence, cs.secrets and fetch.
+// cs.storage, cs.queue, cs.invoke, cs.job, cs.step, cs.cadence, cs.secrets and fetch.
 //
 // A Table holds one entry for each call that sandbox/wire declares. Every call takes the
 // same way through Table.Call: its arguments are decoded, the version's capabilities are
@@ -68,6 +68,7 @@ type Services struct {
 	Queue     Queue
 	Workflows Workflows
 	Documents Documents
+	Steps     Steps
 	// AdmitEgress admits a request of a tenant's function to another server; nil admits all.
 	AdmitEgress func(ctx context.Context, tenant string) error
 	// NowMS is the store's clock, in Unix milliseconds; the Queue needs it.
@@ -94,6 +95,7 @@ func New(s Services) *Table {
 		secretCalls{}.calls(),
 		(&queueCalls{s.Queue, s.NowMS}).calls(),
 		jobCalls{}.calls(),
+		(&stepCalls{s.Steps, s.NowMS}).calls(),
 		(&cadenceCalls{s.Workflows}).calls(),
 		(&documentCalls{s.Documents}).calls(),
 	} {

@@ -59,6 +59,13 @@ func TestHostDeniesByDefault(t *testing.T) {
 				t.Errorf("call %s: got error %v, want code %s and a text with \" is for \"", name, err, api.CodeHostInvalidArgument)
 			}
 		}
+		steps := []string{"step.load", "step.record", "step.park"}
+		for _, name := range steps {
+			_, _, err := h.Call(t.Context(), &Scope{}, name, []byte(`{}`), nil)
+			if api.ErrorCode(err) != api.CodeHostStepUnavailable {
+				t.Errorf("call %s: got error %v, want code %s", name, err, api.CodeHostStepUnavailable)
+			}
+		}
 		// These work on what an earlier call opened, and find nothing.
 		handles := map[string]bool{"http.read": true, "ws.send": true, "ws.receive": true, "http.cancel": false, "ws.close": false}
 		for name, fails := range handles {
@@ -67,7 +74,7 @@ func TestHostDeniesByDefault(t *testing.T) {
 				t.Errorf("call %s of an unknown handle: got error %v, want one: %t", name, err, fails)
 			}
 		}
-		if known := len(heads) + len(free) + len(handles); known != len(h.calls) {
+		if known := len(heads) + len(free) + len(steps) + len(handles); known != len(h.calls) {
 			t.Errorf("got %d calls in the table, want the %d that this test knows", len(h.calls), known)
 		}
 		for name, head := range heads {

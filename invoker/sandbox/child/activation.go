@@ -31,6 +31,7 @@ type activation struct {
 	earlier     int             // activations that its realm served before
 	waited      []*goja.Promise // given to ctx.waitUntil
 	batch       *messageBatch   // of the handler queue
+	steps       *steps          // nil until the function asks for one
 	fetches     bool            // the handler is fetch, which returns a Response
 
 	out            *outStream   // the answer that is streamed; nil without one
@@ -53,6 +54,10 @@ func (s *server) invoke(f frame) error {
 	left := time.Until(time.UnixMilli(a.head.DeadlineMS))
 	deadline := time.AfterFunc(left, func() { a.ctl.stop(causeDeadline) })
 	body, err := a.run(event)
+	if errors.Is(err, errParked) {
+		err = nil
+		a.realm.instance.stray = true // its promises never settle
+	}
 	var failure api.ActivationError
 	if err != nil && a.ctl.cause() == causeNone {
 		failure = a.describe(err) // which may run script code, so the clock still ticks
@@ -91,7 +96,7 @@ func (a *activation) run(event []byte) ([]byte, error) {
 	}
 	a.realm.enter()
 	body, err := a.handle(event)
-	if len(a.waited) > 0 && a.ctl.cause() == causeNone && !uncatchable(err) {
+	if len(a.waited) > 0 && !errors.Is(err, errParked) && a.ctl.cause() == causeNone && !uncatchable(err) {
 		if sent := a.answerEarly(body, err != nil); sent != nil {
 			return nil, sent
 		}
@@ -113,6 +118,7 @@ func (a *activation) handle(event []byte) ([]byte, error) {
 		value, err = r.handlers.checked(a, value)
 	}
 	a.settledHandler = true
+	err = a.checkSteps(err)
 	switch {
 	case err != nil:
 		return nil, err
@@ -213,7 +219,7 @@ func (a *activation) await(value goja.Value) (goja.Value, error) {
 				return nil, &thrown{value: p.Result(), unhandled: true}
 			}
 			continue
-		case a.loop.empty() && !a.out.blocked() && !a.listens():
+		case a.loop.empty() && !a.steps.waiting() && !a.out.blocked() && !a.listens():
 			return nil, errUnsettled
 		}
 		if err := a.turn(); err != nil {

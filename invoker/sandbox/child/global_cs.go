@@ -24,6 +24,10 @@ func platform(r *realm) goja.Value {
 		{"invoke", function("invoke", 2, csInvoke)},
 		{"respond", function("respond", 2, csRespond)},
 		{"job", csJob},
+		{"step", function("step", 2, csStep)},
+		{"sleep", function("sleep", 1, csSleep)},
+		{"waitForEvent", function("waitForEvent", 1, csWaitForEvent)},
+		{"waitForApproval", function("waitForApproval", 0, csWaitForApproval)},
 		{"cadence", csCadence},
 		{"secrets", csSecrets},
 	})

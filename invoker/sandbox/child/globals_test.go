@@ -167,6 +167,23 @@ func answer(c wire.HostCall) *wire.HostReply {
 			return refused("CS_X", said)
 		}
 		return &wire.HostReply{OK: true, Head: []byte(`{}`)}
+	case "step.load":
+		return &wire.HostReply{OK: true, Head: []byte(`{"now_ms":1000}`), Blob: []byte(`[
+			{"kind":"step","name":"recorded","n":1,"seq":1,"status":"completed","result":{"n":1}},
+			{"kind":"step","name":"failed","n":1,"seq":2,"status":"failed","attempts":2,"error":{"name":"TypeError","message":"no","code":"E"}}]`)}
+	case "step.record":
+		return &wire.HostReply{OK: true, Head: []byte(`{}`)}
+	case "step.park":
+		arrived := `[{"key":"event:late#1"}]`
+		switch {
+		case strings.Contains(string(c.Head), `"paid"`):
+			arrived = `[{"key":"event:paid#1","id":"event:1:paid","value":{"m":1}}]`
+		case strings.Contains(string(c.Head), `"Pay?"`):
+			arrived = `[{"key":"approval:approval#1","id":"decision:1","value":{"approved":true,"by":"key_1","comment":"ok","at_ms":1}}]`
+		case strings.Contains(string(c.Head), `"name":"second"`):
+			arrived = `[{"key":"approval:second#1"}]`
+		}
+		return &wire.HostReply{OK: true, Head: []byte(`{}`), Blob: []byte(arrived)}
 	case "queue.enqueue":
 		id, _ := json.Marshal(string(c.Head) + string(c.Blob))
 		return &wire.HostReply{OK: true, Head: []byte(`{"id":` + string(id) + `,"state":"pending","duplicate":false}`)}

@@ -136,6 +136,9 @@ func (a *activation) turn() error {
 	if fired, err := a.loop.fire(time.Now()); fired || err != nil {
 		return err
 	}
+	if moved, err := a.advance(); moved || err != nil {
+		return err
+	}
 	if err := a.server.link.flush(); err != nil {
 		return err
 	}

@@ -53,7 +53,7 @@ func (a *activation) answerEarly(body []byte, failed bool) error {
 func (a *activation) settleWaited() error {
 	for i := 0; i < len(a.waited); i++ {
 		p := a.waited[i]
-		for !settled(p) && (!a.loop.empty() || a.out.blocked() || a.listens()) {
+		for !settled(p) && (!a.loop.empty() || a.steps.waiting() || a.out.blocked() || a.listens()) {
 			if a.ctl.cause() != causeNone {
 				return errStopped
 			}

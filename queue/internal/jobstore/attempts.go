@@ -65,7 +65,7 @@ func (m *Move) ending(now int64) string {
 			return api.AttemptReleased
 		}
 		return api.AttemptSnoozed
-	case api.JobPending:
+	case api.JobPending, api.JobScheduled:
 		return api.AttemptContinued
 	case api.JobHeld:
 		return api.AttemptHeld

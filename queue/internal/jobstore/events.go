@@ -19,7 +19,7 @@ func (m *Move) events() string {
 		return " " + event.JobCompleted
 	case to == api.JobRetrying, to == api.JobPending && from == api.JobActive && failed != "":
 		return failed + " " + event.JobRetrying
-	case to == api.JobPending && from == api.JobActive:
+	case (to == api.JobPending || to == api.JobScheduled) && from == api.JobActive:
 		return " " + event.JobContinued
 	case to == api.JobDead:
 		return failed + " " + event.JobDead

@@ -2,6 +2,7 @@ package jobstore
 
 import (
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/codesous/sous/api"
@@ -30,4 +31,38 @@ func CheckFail(f *api.JobFail) error {
 		return api.InvalidField("fatal", "cannot be combined with retry_after_ms or snooze_ms, nor these with each other")
 	}
 	return nil
+}
+
+// Failed returns the move of a job whose attempt failed at now, a Unix time in milliseconds. Its texts
+// are cut to most bytes each. random is a number in [0, 1), for the jitter.
+func (r *Record) Failed(f *api.JobFail, most int, now int64, random float64) *Move {
+	m := &Move{Record: r, To: r.Run.Settle(SettledFail)}
+	if f.SnoozeMS != nil {
+		m.To.Attempt--
+		m.To = m.To.To(api.JobRetrying, now+*f.SnoozeMS)
+		return m
+	}
+	m.Failure = &api.JobError{
+		Attempt: r.Run.Attempt, AtMS: now,
+		Error: Shorten(f.Error, min(api.MaxJobErrorBytes, most)), Stack: Shorten(f.Stack, min(api.MaxJobStackBytes, most)),
+	}
+	options := r.Spec.WithDefaults()
+	reason := ""
+	switch {
+	case f.Fatal:
+		reason = api.DeadFatal
+	case r.Spec.ExpireAtMS > 0 && r.Spec.ExpireAtMS <= now:
+		reason = api.DeadExpired
+	case r.Run.Attempt >= options.MaxAttempts:
+		reason = api.DeadAttempts
+	}
+	if reason != "" {
+		return m.Dead(reason, now)
+	}
+	delay := options.Delay(r.Run.Attempt, random)
+	if f.RetryAfterMS != nil {
+		delay = time.Duration(*f.RetryAfterMS) * time.Millisecond
+	}
+	m.To = m.To.To(api.JobRetrying, now+delay.Milliseconds())
+	return m
 }

@@ -30,7 +30,7 @@ func (s *Store) purge(ctx context.Context, q Queue, set string, records []*Recor
 	keys := []string{set}
 	args := []any{len(records)}
 	for _, r := range records {
-		keys = append(keys, tenant.Run(r.ID), tenant.Spec(r.ID), tenant.Meta(r.ID), tenant.Errors(r.ID), tenant.Dependents(r.ID), tenant.Ledger(r.ID))
+		keys = append(keys, tenant.Run(r.ID), tenant.Spec(r.ID), tenant.Meta(r.ID), tenant.Errors(r.ID), tenant.Dependents(r.ID), tenant.Ledger(r.ID), tenant.Steps(r.ID))
 		args = append(args, r.ID, r.Stored)
 	}
 	reply, err := s.store.Script(ctx, storage.ScriptJobPurge, keys, args...)

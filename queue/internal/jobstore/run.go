@@ -34,7 +34,7 @@ type Run struct {
 	// due (scheduled, retrying), when it ended (terminal states), or when it entered
 	// its state (all others).
 	At int64
-	// settled is the last epoch that was settled, followed by how (a, f, c, h), for example
+	// settled is the last epoch that was settled, followed by how (a, f, c, h, p, d), for example
 	// "3f". It identifies repeated calls: a worker whose reply was lost sends its call again,
 	// and the job may by then be pending or have a new lease. "-" for none.
 	settled string
@@ -54,6 +54,10 @@ const (
 	SettledFail     = "f"
 	SettledContinue = "c"
 	SettledHold     = "h"
+	// SettledApproval is a hold that the run of a function asked for: a decision on it continues
+	// the run, also a rejection. SettledDecision follows it.
+	SettledApproval = "p"
+	SettledDecision = "d"
 )
 
 // none stands for an empty word of a run.
@@ -140,6 +144,11 @@ func (r Run) Settle(kind string) Run {
 // settledBy reports whether epoch was settled in the given way before.
 func (r Run) settledBy(epoch int64, kind string) bool {
 	return r.settled == strconv.FormatInt(epoch, 10)+kind
+}
+
+// AwaitsApproval reports whether the run of a function has held its job for a decision.
+func (r *Run) AwaitsApproval() bool {
+	return r.State == api.JobHeld && r.settledBy(r.Epoch, SettledApproval)
 }
 
 // WorkerID returns the last worker, "" for none.

@@ -11,7 +11,7 @@ import (
 // move that keeps the state is no transition. Claims, acks and Requeue do not go through Apply:
 // their scripts and conditions allow only transitions of this table.
 //
-//	waiting    for the jobs in DependsOn         scheduled  until JobSpec.RunAtMS
+//	waiting    for the jobs in DependsOn         scheduled  until JobSpec.RunAtMS, or while a run sleeps
 //	held       until an operator approves it     pending    until a worker fetches it
 //	active     under a lease                     retrying   until its backoff is over
 //
@@ -21,7 +21,7 @@ var transitions = map[api.JobState][]api.JobState{
 	api.JobScheduled: {api.JobPending, api.JobHeld, api.JobDead, api.JobCancelled},
 	api.JobHeld:      {api.JobPending, api.JobScheduled, api.JobDead, api.JobCancelled},
 	api.JobPending:   {api.JobActive, api.JobScheduled, api.JobHeld, api.JobDead, api.JobCancelled},
-	api.JobActive:    {api.JobCompleted, api.JobPending, api.JobRetrying, api.JobHeld, api.JobDead, api.JobCancelled},
+	api.JobActive:    {api.JobCompleted, api.JobPending, api.JobScheduled, api.JobRetrying, api.JobHeld, api.JobDead, api.JobCancelled},
 	api.JobRetrying:  {api.JobPending, api.JobHeld, api.JobDead, api.JobCancelled},
 	api.JobDead:      {api.JobPending},
 	api.JobCancelled: {api.JobPending},

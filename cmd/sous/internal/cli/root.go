@@ -15,7 +15,7 @@
 //	documents   sous storage, owner
 //	domains     sous domain
 //	functions   sous fn, deploy, diff, pull
-//	jobs        sous job, queue, batch, task, worker
+//	jobs        sous job, run, queue, batch, task, worker
 //	schedules   sous schedule
 //	usage       sous usage, limits, kv
 //	webhooks    sous webhook

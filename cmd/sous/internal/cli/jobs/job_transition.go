@@ -20,8 +20,8 @@ func (a commands) transitionCommands() []*cobra.Command {
 	commands := []*cobra.Command{
 		a.transitionCommand("retry", "Give dead or cancelled jobs one more attempt", (*client.Tenant).RetryJob),
 		a.transitionCommand("cancel", "Cancel jobs that have not ended", (*client.Tenant).CancelJob),
-		a.transitionCommand("approve", "Let held jobs run", (*client.Tenant).ApproveJob),
-		a.transitionCommand("reject", "End held jobs as dead", (*client.Tenant).RejectJob),
+		a.decideCommand("approve", "Let held jobs run", true),
+		a.decideCommand("reject", "End held jobs as dead; runs that await the approval continue with the rejection", false),
 	}
 	return append(commands, a.jobHoldCommand(), a.jobMoveCommand(), a.jobDeleteCommand())
 }
@@ -57,6 +57,16 @@ func (a commands) changeJobs(ctx context.Context, texts []string, do transition)
 		text += fmt.Sprintf("%s is %s in %s\n", job.ID, job.State, job.Queue)
 	}
 	return a.Print(command.List[api.Job]{Items: jobs}, text)
+}
+
+// decideCommand returns sous job approve or sous job reject.
+func (a commands) decideCommand(name, short string, approved bool) *cobra.Command {
+	comment := ""
+	cmd := a.transitionCommand(name, short, func(t *client.Tenant, ctx context.Context, id string) (api.Job, error) {
+		return t.DecideJob(ctx, id, approved, comment)
+	})
+	cmd.Flags().StringVar(&comment, "comment", "", "a comment for the runs that await the approval")
+	return cmd
 }
 
 func (a commands) jobHoldCommand() *cobra.Command {

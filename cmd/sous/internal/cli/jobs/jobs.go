@@ -1,9 +1,10 @@
-// Package jobs holds the commands about jobs, queues and their triggers, batches, tasks,
+// Package jobs holds the commands about jobs, runs, queues and their triggers, batches, tasks,
 // workers and events.
 //
 //	sous job     job.go             enqueue, get, list
 //	             search.go          search
 //	             job_transition.go  retry, cancel, approve, reject, hold, move, delete
+//	sous run     run.go             get, send
 //	sous queue   queue.go           list, get, set, pause, resume, drain, redrive, clear, delete
 //	             queue_tail.go      tail
 //	sous batch   batch.go
@@ -30,5 +31,5 @@ type commands struct{ *command.App }
 // Commands returns the commands about jobs, queues, batches, tasks, workers and events.
 func Commands(a *command.App) []*cobra.Command {
 	c := commands{a}
-	return []*cobra.Command{c.jobCommand(), c.queueCommand(), c.batchCommand(), c.taskCommand(), c.workerCommand(), c.triggerCommand(), c.eventsCommand()}
+	return []*cobra.Command{c.jobCommand(), c.runCommand(), c.queueCommand(), c.batchCommand(), c.taskCommand(), c.workerCommand(), c.triggerCommand(), c.eventsCommand()}
 }

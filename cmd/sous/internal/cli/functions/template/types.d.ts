@@ -32,6 +32,19 @@ interface Cs {
   respond(status?: number, headers?: HeadersInit): AnswerWriter;
   /** The job that this activation is an attempt of, for asynchronous invocations. */
   readonly job: CsJob;
+  /**
+   * A durable step of an asynchronous run: calls `fn` and records its result. A later activation of
+   * the run returns the recorded result and does not call `fn` again. Steps may run in parallel; do
+   * not call a step within another one.
+   * @throws {StepError} when all attempts have failed
+   */
+  step<T>(name: string, fn: (attempt: { attempt: number }) => T | Promise<T>, options?: StepOptions): Promise<T>;
+  /** Sleeps, without a sandbox if it takes longer than a second: milliseconds, or text such as `"5m"`. */
+  sleep(duration: Duration): Promise<void>;
+  /** Waits for an event that is sent to the run, and returns its payload; `null` when the timeout, by default 7 days, is over. */
+  waitForEvent<T = any>(name: string, options?: { timeout?: Duration }): Promise<T | null>;
+  /** Holds the run until its job is approved or rejected. */
+  waitForApproval(options?: ApprovalOptions): Promise<Approval>;
   /** Cadence: activities, and workflows. Capability for workflows: `cadence`. */
   readonly cadence: CsCadence;
   /** Secrets of the namespace. Capability: `secrets`. */
@@ -260,6 +273,42 @@ interface CsJob {
   checkpoint(value: unknown): Promise<void>;
   /** The last checkpoint of the previous attempts, `undefined` if there is none. */
   lastCheckpoint<T = any>(): T | undefined;
+}
+
+/** A number of milliseconds, or text with a unit: `"30s"`, `"5m"`, `"2h"`, `"7d"`. */
+type Duration = number | string;
+
+interface StepOptions {
+  /** By default 4 attempts, with backoffs of 1, 2 and 4 seconds. */
+  retry?: { maxAttempts?: number; backoffMs?: Duration; maxBackoffMs?: Duration };
+  /** The longest time of an attempt. */
+  timeout?: Duration;
+}
+
+interface StepError extends CsError {
+  /** The name of the step. */
+  step: string;
+  attempts: number;
+  /** The code of what the last attempt threw. */
+  causeCode?: string;
+}
+
+interface ApprovalOptions {
+  /** What is to be approved, for the people who decide: at most 1 KiB. */
+  message?: string;
+  timeout?: Duration;
+  /** The decision when the timeout is over: `false` unless set. */
+  default?: boolean;
+  /** The name of the step, `"approval"` unless set. */
+  name?: string;
+}
+
+interface Approval {
+  approved: boolean;
+  /** The key that decided. */
+  by?: string;
+  comment?: string;
+  timedOut?: true;
 }
 
 interface CsCadence {
