@@ -27,6 +27,7 @@ func (w *worker) join(j *leasedJob, call *sandbox.Call, s *hostcall.Scope) {
 	call.Head.Job = mustJSON(j.running())
 	call.Head.Checkpoint = j.job.Checkpoint
 	s.UpdateJob = w.updates(j)
+	s.Models.Spend = w.spends(j)
 }
 
 // running returns the job as its function sees it.

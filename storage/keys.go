@@ -281,6 +281,17 @@ func (k Keys) Domain(t, domain string) string { return "cs:domain:" + k.tenant(t
 // DomainIndex is the set of the custom domains that a tenant claims.
 func (k Keys) DomainIndex(t string) string { return "cs:domain:" + k.tenant(t) + ":index" }
 
+// Providers is the hash of a tenant's providers of models, by name.
+func (k Keys) Providers(t string) string { return "cs:ai:" + k.tenant(t) + ":providers" }
+
+// ProviderCircuits is the hash of the circuits of providers that fail.
+func (k Keys) ProviderCircuits(t string) string { return "cs:ai:" + k.tenant(t) + ":circuits" }
+
+// ProviderLimit is the hash of the rest of the limits a minute of a provider.
+func (k Keys) ProviderLimit(t, provider string) string {
+	return "cs:ai:" + k.tenant(t) + ":limit:" + provider
+}
+
 // Webhooks is the hash of a tenant's webhooks, by name.
 func (k Keys) Webhooks(t string) string { return "cs:webhook:" + k.tenant(t) + ":records" }
 

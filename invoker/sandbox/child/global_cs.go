@@ -26,6 +26,7 @@ func platform(r *realm) goja.Value {
 		{"job", csJob},
 		{"cadence", csCadence},
 		{"secrets", csSecrets},
+		{"ai", csAI},
 	})
 }
 
