@@ -88,6 +88,7 @@ func (d *desk) put(name string, s ai.Settings) {
 	if _, _, err := providers.New(d.store).Put(d.t.Context(), d.tenant, name, s, providers.Condition{}, 1); err != nil {
 		d.t.Fatalf("Put: %v", err)
 	}
+	d.client.OnChange(storage.Change{Kind: storage.ChangeProvider, Tenant: d.tenant}) // the notice may be later
 }
 
 // caller returns an activation that calls models.

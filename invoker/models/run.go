@@ -19,6 +19,8 @@ const (
 	// The pauses before retries, which double.
 	firstPause = 250 * time.Millisecond
 	maxPause   = 8 * time.Second
+	// longestWait is more than any wait.
+	longestWait = 24 * time.Hour
 	// probeWait is the wait for the probe of another call.
 	probeWait = 200 * time.Millisecond
 )
@@ -44,7 +46,7 @@ func (c *Client) run(ctx context.Context, who *Caller, targets []target, need pr
 	}
 	var last error
 	for {
-		soonest, left := 2*maxWait, false
+		soonest, left := longestWait, false
 		for i, t := range targets {
 			if tries[i] > t.provider.Retries() {
 				continue

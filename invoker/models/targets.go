@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"time"
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/agent"
@@ -30,8 +31,20 @@ func (c *Client) targets(ctx context.Context, tenant, name, model string, of siz
 	if err != nil {
 		return nil, err
 	}
+	found, err := c.expand(ctx, view, tenant, name, model, of, 0)
+	if api.ErrorCode(err) != api.CodeHostAIProviderNotFound || !c.registry.Older(view, lookAgain) {
+		return found, err
+	}
+	c.registry.Forget(tenant) // it may have been created a moment ago
+	view, err = c.registry.View(ctx, tenant)
+	if err != nil {
+		return nil, err
+	}
 	return c.expand(ctx, view, tenant, name, model, of, 0)
 }
+
+// lookAgain is the age of a view from which on a provider that is missing in it is looked for again.
+const lookAgain = 100 * time.Millisecond
 
 // expand returns the targets of a provider or route. depth guards against a cycle that an interrupted
 // write could have left.

@@ -63,15 +63,20 @@ func NewRegistry(s *storage.Store) (*Registry, error) {
 func (r *Registry) OnChange(c storage.Change) {
 	switch c.Kind {
 	case storage.ChangeProvider:
-		r.forget(c.Tenant)
+		r.Forget(c.Tenant)
 	case storage.ChangeResubscribed:
 		r.changes.Add(1)
 		r.cache.InvalidateAll()
 	}
 }
 
-// forget makes the next use of a tenant's providers read them again.
-func (r *Registry) forget(tenant string) {
+// Older reports whether a view was read longer ago than age.
+func (r *Registry) Older(v *View, age time.Duration) bool {
+	return r.s.NowMS()-v.atMS > age.Milliseconds()
+}
+
+// Forget makes the next use of a tenant's providers read them again.
+func (r *Registry) Forget(tenant string) {
 	r.changes.Add(1)
 	r.cache.Invalidate(tenant)
 }
@@ -172,7 +177,7 @@ func (r *Registry) change(ctx context.Context, tenant, name, op string, began in
 		return false, Circuit{}, err
 	}
 	if n[0] == 1 {
-		r.forget(tenant)
+		r.Forget(tenant)
 		r.repository.notify(ctx, tenant)
 	}
 	return n[0] == 1, Circuit{n[1], n[2], n[3]}, nil

@@ -21,8 +21,9 @@ export default async function () {
   ]);
   const whole = await (await cs.ai.stream({ provider: "main", messages })).final();
   check("final", whole, {
-    text: "grüß", tool_calls: [{ id: "c1", name: "look", arguments: '{"a":1}' }], finish_reason: "stop", provider: "main", model: "m", usage: { input_tokens: 1 },
+    text: "grüß", tool_calls: [{ id: "c1", name: "look", arguments: '{"a":1}' }],
     message: { role: "assistant", content: "grüß", tool_calls: [{ id: "c1", name: "look", arguments: '{"a":1}' }] },
+    finish_reason: "stop", provider: "main", model: "m", usage: { input_tokens: 1 },
   });
   const response = (await cs.ai.stream({ provider: "main", messages })).toResponse({ headers: { "x-a": "1" } });
   check("toResponse", [response.status, response.headers.get("content-type"), response.headers.get("cache-control"), response.headers.get("x-a")],
