@@ -37,19 +37,19 @@ func newAIBench(t *testing.T, s *storage.Store) *bench {
 }
 
 // openAIAt returns the settings of a provider at a fake.
-func openAIAt(f *modelstest.Fake) ai.Settings {
+func openAIAt(f *modelstest.Fake) ai.ProviderSettings {
 	none := 0
-	return ai.Settings{Kind: ai.KindOpenAI, BaseURL: f.URL + "/v1", Secret: namespace + "/KEY", Models: []string{"m1"}, MaxRetries: &none}
+	return ai.ProviderSettings{Kind: ai.KindOpenAI, BaseURL: f.URL + "/v1", Secret: namespace + "/KEY", Models: []string{"m1"}, MaxRetries: &none}
 }
 
 // anthropicAt is openAIAt for the other protocol.
-func anthropicAt(f *modelstest.Fake) ai.Settings {
+func anthropicAt(f *modelstest.Fake) ai.ProviderSettings {
 	s := openAIAt(f)
 	s.Kind, s.BaseURL = ai.KindAnthropic, f.URL
 	return s
 }
 
-func (b *bench) provider(name string, s ai.Settings) {
+func (b *bench) provider(name string, s ai.ProviderSettings) {
 	b.t.Helper()
 	s.Normalize()
 	if err := s.Validate(); err != nil {

@@ -21,7 +21,7 @@ const (
 	KindRoute     = "route"
 )
 
-// What is logged of each call, as a line in the log of its activation.
+// The contents of the line about each call in the log of its activation.
 const (
 	LogOff      = "off"
 	LogMetadata = "metadata" // provider, model, tokens, cost, time, outcome
@@ -57,16 +57,16 @@ const (
 // Provider is a provider of models, or a route, as it is stored.
 type Provider struct {
 	Name string `json:"name"`
-	Settings
+	ProviderSettings
 	Revision    int64 `json:"revision"`
 	CreatedAtMS int64 `json:"created_at_ms"`
 	UpdatedAtMS int64 `json:"updated_at_ms"`
 }
 
-// Settings are the settings of a provider. Zero values: Log LogOff, TimeoutMS DefaultTimeoutMS, no
+// ProviderSettings are the settings of a provider. Zero values: Log LogOff, TimeoutMS DefaultTimeoutMS, no
 // limits a minute, all models. A nil MaxRetries is DefaultMaxRetries. A route has Strategy and Targets
 // alone.
-type Settings struct {
+type ProviderSettings struct {
 	Kind    string `json:"kind" enum:"openai,anthropic,route"`
 	BaseURL string `json:"base_url,omitempty" doc:"such as https://api.openai.com/v1, or https://api.anthropic.com"`
 	// Secret names the secret with the key; "" sends none.
@@ -80,19 +80,19 @@ type Settings struct {
 	TimeoutMS             int64             `json:"timeout_ms,omitempty" doc:"of one request"`
 	MaxRetries            *int              `json:"max_retries,omitempty" doc:"of a request that the provider could not serve"`
 	Strategy              string            `json:"strategy,omitempty" enum:"fallback,round_robin,least_cost,weighted"`
-	Targets               []Target          `json:"targets,omitempty"`
+	Targets               []RouteTarget     `json:"targets,omitempty"`
 }
 
-// Target is a target of a route. Without Model, the model of the call, or the default of the provider
+// RouteTarget is a target of a route. Without Model, the model of the call, or the default of the provider
 // if the call has none. Weight counts for StrategyWeighted; 0 is 1.
-type Target struct {
+type RouteTarget struct {
 	Provider string `json:"provider"`
 	Model    string `json:"model,omitempty"`
 	Weight   int    `json:"weight,omitempty"`
 }
 
 // Retries returns the number of retries.
-func (s *Settings) Retries() int {
+func (s *ProviderSettings) Retries() int {
 	if s.MaxRetries == nil {
 		return DefaultMaxRetries
 	}
@@ -100,13 +100,13 @@ func (s *Settings) Retries() int {
 }
 
 // SecretAt returns the namespace and the name of the secret, "" for none.
-func (s *Settings) SecretAt() (namespace, name string) {
+func (s *ProviderSettings) SecretAt() (namespace, name string) {
 	namespace, name, _ = strings.Cut(s.Secret, "/")
 	return namespace, name
 }
 
 // Normalize sets the defaults.
-func (s *Settings) Normalize() {
+func (s *ProviderSettings) Normalize() {
 	if s.Kind == KindRoute {
 		for i := range s.Targets {
 			s.Targets[i].Weight = max(s.Targets[i].Weight, 0)
@@ -127,7 +127,7 @@ func (s *Settings) Normalize() {
 
 // Validate returns CodeInvalid for the first field that is out of its range. Whether the targets of a
 // route exist is checked where they are stored.
-func (s *Settings) Validate() error {
+func (s *ProviderSettings) Validate() error {
 	path, rule := s.check()
 	if rule == "" {
 		return nil
@@ -135,7 +135,7 @@ func (s *Settings) Validate() error {
 	return api.InvalidField(path, rule)
 }
 
-func (s *Settings) check() (path, rule string) {
+func (s *ProviderSettings) check() (path, rule string) {
 	switch s.Kind {
 	case KindRoute:
 		return s.checkRoute()
@@ -204,7 +204,7 @@ var ownHeaders = []string{
 	"keep-alive", "proxy-connection", "proxy-authorization", "expect", "accept-encoding", "cookie",
 }
 
-func (s *Settings) checkHeaders() (path, rule string) {
+func (s *ProviderSettings) checkHeaders() (path, rule string) {
 	if len(s.Headers) > MaxHeaders {
 		return "headers", fmt.Sprintf("must be at most %d", MaxHeaders)
 	}
@@ -224,8 +224,8 @@ func (s *Settings) checkHeaders() (path, rule string) {
 	return "", ""
 }
 
-func (s *Settings) checkRoute() (path, rule string) {
-	only := Settings{Kind: s.Kind, Strategy: s.Strategy, Targets: s.Targets}
+func (s *ProviderSettings) checkRoute() (path, rule string) {
+	only := ProviderSettings{Kind: s.Kind, Strategy: s.Strategy, Targets: s.Targets}
 	switch {
 	case !slices.Contains([]string{StrategyFallback, StrategyRoundRobin, StrategyLeastCost, StrategyWeighted}, s.Strategy):
 		return "strategy", "must be fallback, round_robin, least_cost or weighted"
@@ -249,7 +249,7 @@ func (s *Settings) checkRoute() (path, rule string) {
 }
 
 // equalPlain reports whether s has none of the settings that a route lacks.
-func equalPlain(s, only *Settings) bool {
+func equalPlain(s, only *ProviderSettings) bool {
 	return s.BaseURL == only.BaseURL && s.Secret == "" && len(s.Models) == 0 && s.RequestsPerMinute == 0 && s.InputTokensPerMinute == 0 &&
 		s.OutputTokensPerMinute == 0 && len(s.Headers) == 0 && s.Log == "" && s.TimeoutMS == 0 && s.MaxRetries == nil
 }

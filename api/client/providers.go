@@ -26,7 +26,7 @@ func (t *Tenant) Provider(ctx context.Context, name string) (ai.Provider, error)
 // PutProvider creates a provider of models, or replaces its settings. If ifMatch is not 0, the provider
 // must have that revision. CodeInvalid, CodeProviderNotFound for a target, CodeProviderCycle,
 // CodeProviderLimit, CodePreconditionFailed.
-func (t *Tenant) PutProvider(ctx context.Context, name string, settings ai.Settings, ifMatch int64) (ai.Provider, error) {
+func (t *Tenant) PutProvider(ctx context.Context, name string, settings ai.ProviderSettings, ifMatch int64) (ai.Provider, error) {
 	var out ai.Provider
 	_, err := t.c.call(ctx, &request{method: http.MethodPut, path: t.path("providers", name), header: ifRevision(ifMatch)}, settings, &out)
 	return out, err

@@ -52,7 +52,7 @@ type putInput struct {
 	ProviderPath
 	IfMatch     string `header:"If-Match" doc:"the ETag that the provider must have now"`
 	IfNoneMatch string `header:"If-None-Match" doc:"* if the provider must not exist"`
-	Body        ai.Settings
+	Body        ai.ProviderSettings
 }
 
 type deleteInput struct {
@@ -60,14 +60,14 @@ type deleteInput struct {
 	IfMatch string `header:"If-Match" doc:"the ETag that the provider must have now"`
 }
 
-// status is a provider with its circuit.
-type status struct {
+// providerStatus is a provider with its circuit.
+type providerStatus struct {
 	ai.Provider
-	Circuit *circuit `json:"circuit,omitempty" doc:"left out while calls reach the provider"`
+	Circuit *providerCircuit `json:"circuit,omitempty" doc:"left out while calls reach the provider"`
 }
 
-// circuit is the state of a provider that fails.
-type circuit struct {
+// providerCircuit is the state of a provider that fails.
+type providerCircuit struct {
 	State    string `json:"state" enum:"open,half_open,closed" doc:"open: no calls until until_ms; half_open: one call at a time"`
 	UntilMS  int64  `json:"until_ms"`
 	Failures int64  `json:"failures" doc:"in a row"`
@@ -76,12 +76,12 @@ type circuit struct {
 type providerOutput struct {
 	Status int
 	ETag   string `header:"ETag"`
-	Body   status
+	Body   providerStatus
 }
 
 type listOutput struct {
 	Body struct {
-		Providers []status `json:"providers"`
+		Providers []providerStatus `json:"providers"`
 	}
 }
 
@@ -102,7 +102,7 @@ func (a *API) Endpoints() []rest.Endpoint {
 			Description: "The body replaces all settings. 201 for a provider that did not exist. A change applies on all replicas within 5 s. " +
 				"The key is that of a secret, which functions do not see. Targets of a route must exist, and must not lead back to it. " +
 				"If-Match with the provider's ETag guards the change; If-None-Match: * only creates.",
-			Also: []rest.Answer{{Status: http.StatusCreated, Content: rest.JSON(status{})}},
+			Also: []rest.Answer{{Status: http.StatusCreated, Content: rest.JSON(providerStatus{})}},
 		}, a.put),
 		rest.Operation(rest.Route{
 			Method: http.MethodDelete, Path: pathProvider, Action: access.ProviderDelete, Extent: rest.WholeTenant,
@@ -112,12 +112,12 @@ func (a *API) Endpoints() []rest.Endpoint {
 }
 
 // statusOf returns a provider with its circuit.
-func (a *API) statusOf(p *ai.Provider, c providers.Circuit) status {
-	out := status{Provider: *p}
+func (a *API) statusOf(p *ai.Provider, c providers.Circuit) providerStatus {
+	out := providerStatus{Provider: *p}
 	if c == (providers.Circuit{}) {
 		return out
 	}
-	out.Circuit = &circuit{State: "closed", UntilMS: c.UntilMS, Failures: c.Failures}
+	out.Circuit = &providerCircuit{State: "closed", UntilMS: c.UntilMS, Failures: c.Failures}
 	switch {
 	case c.UntilMS > a.clock().UnixMilli():
 		out.Circuit.State = "open"
@@ -143,7 +143,7 @@ func (a *API) list(ctx context.Context, in *listInput) (*listOutput, error) {
 		return nil, err
 	}
 	out := &listOutput{}
-	out.Body.Providers = make([]status, 0, len(found))
+	out.Body.Providers = make([]providerStatus, 0, len(found))
 	for i := range found {
 		out.Body.Providers = append(out.Body.Providers, a.statusOf(&found[i], circuits[found[i].Name]))
 	}

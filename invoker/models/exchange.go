@@ -12,7 +12,7 @@ import (
 	"github.com/codesous/sous/api/ai"
 )
 
-// maxErrorBody bounds what is read of the answer of a failed request, in bytes.
+// maxErrorBody bounds the part of the answer of a failed request that is read, in bytes.
 const maxErrorBody = 64 << 10
 
 // exchange is a request that a provider has accepted.

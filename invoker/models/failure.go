@@ -37,7 +37,9 @@ type failure struct {
 	retryAfter time.Duration // that the provider asked for, 0 for none
 }
 
-func (f *failure) Error() string {
+func (f *failure) Error() string { return f.text() }
+
+func (f *failure) text() string {
 	if f.status == 0 {
 		return fmt.Sprintf("the provider %s failed: %s", f.provider, f.reason)
 	}
@@ -56,7 +58,7 @@ func (f *failure) public(wait time.Duration) error {
 	case overloaded, failing:
 		code = api.CodeHostAIUnavailable
 	}
-	return withMembers(api.Errorf(code, "%s", f.Error()), f.provider, f.status, max(wait, f.retryAfter))
+	return withMembers(api.Errorf(code, "%s", f.text()), f.provider, f.status, max(wait, f.retryAfter))
 }
 
 // withMembers returns an error that has the provider, its status and a wait as members.

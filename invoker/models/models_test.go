@@ -71,15 +71,15 @@ func (d *desk) open() *desk {
 func (d *desk) other() *desk { return (&desk{t: d.t, store: d.store, tenant: d.tenant}).open() }
 
 // at returns the settings of a provider at a fake. Its retries do not wait for long.
-func at(f *modelstest.Fake, kind string, retries int) ai.Settings {
-	s := ai.Settings{Kind: kind, BaseURL: f.URL, Secret: "KEY", Models: []string{"m1", "m2"}, MaxRetries: &retries}
+func at(f *modelstest.Fake, kind string, retries int) ai.ProviderSettings {
+	s := ai.ProviderSettings{Kind: kind, BaseURL: f.URL, Secret: "KEY", Models: []string{"m1", "m2"}, MaxRetries: &retries}
 	if kind == ai.KindOpenAI {
 		s.BaseURL += "/v1"
 	}
 	return s
 }
 
-func (d *desk) put(name string, s ai.Settings) {
+func (d *desk) put(name string, s ai.ProviderSettings) {
 	d.t.Helper()
 	s.Normalize()
 	if err := s.Validate(); err != nil {
@@ -331,10 +331,10 @@ func TestRoutes(t *testing.T) {
 	one, two := modelstest.New(t, modelstest.Text(1, 1, "one")), modelstest.New(t, modelstest.Text(1, 1, "two"))
 	d.put("a", at(one, ai.KindOpenAI, 0))
 	d.put("b", at(two, ai.KindAnthropic, 0))
-	route := func(strategy string, targets ...ai.Target) ai.Settings {
-		return ai.Settings{Kind: ai.KindRoute, Strategy: strategy, Targets: targets}
+	route := func(strategy string, targets ...ai.RouteTarget) ai.ProviderSettings {
+		return ai.ProviderSettings{Kind: ai.KindRoute, Strategy: strategy, Targets: targets}
 	}
-	toA, toB := ai.Target{Provider: "a"}, ai.Target{Provider: "b", Model: "m2"}
+	toA, toB := ai.RouteTarget{Provider: "a"}, ai.RouteTarget{Provider: "b", Model: "m2"}
 	d.put("turns", route(ai.StrategyRoundRobin, toA, toB))
 	if got, want := fmt.Sprint(served(d, "turns", 6)), "map[a/m1 one:3 b/m2 two:3]"; got != want {
 		t.Errorf("round robin: got %s, want %s", got, want)
@@ -359,7 +359,7 @@ func TestRoutes(t *testing.T) {
 	if got := cheap.ask("cheap"); got != "b/m2 two" {
 		t.Errorf("least cost: got %s, want b/m2 two", got)
 	}
-	d.put("first", route(ai.StrategyFallback, ai.Target{Provider: "turns"}, toB))
+	d.put("first", route(ai.StrategyFallback, ai.RouteTarget{Provider: "turns"}, toB))
 	d.put("fallback", route(ai.StrategyFallback, toA, toB))
 	one.Then(modelstest.Overloaded())
 	storagetest.Eventually(t, func() bool { return d.ask("fallback") == "b/m2 two" })
@@ -391,7 +391,7 @@ func TestLimitsMoveOn(t *testing.T) {
 	slow.RequestsPerMinute = 2
 	d.put("slow", slow)
 	d.put("other", at(f, ai.KindOpenAI, 0))
-	d.put("main", ai.Settings{Kind: ai.KindRoute, Strategy: ai.StrategyFallback, Targets: []ai.Target{{Provider: "slow"}, {Provider: "other"}}})
+	d.put("main", ai.ProviderSettings{Kind: ai.KindRoute, Strategy: ai.StrategyFallback, Targets: []ai.RouteTarget{{Provider: "slow"}, {Provider: "other"}}})
 	got := []string{d.ask("main"), d.ask("main"), d.ask("main")}
 	if want := []string{"slow/m1 yes", "other/m1 yes", "other/m1 yes"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)

@@ -37,11 +37,11 @@ type eventReader interface {
 	// event reads an event. end reports that the answer is whole. Errors: a *failure that the
 	// provider has reported, CodeHostAIFailed for what cannot be read.
 	event(e event) (deltas []ai.Delta, end bool, err error)
-	// state returns what is known so far.
+	// state returns the state of the answer so far.
 	state() *progress
 }
 
-// progress is what is known of a streamed answer.
+// progress is the state of a streamed answer.
 type progress struct {
 	model, finish string
 	spent         ai.Spent

@@ -112,7 +112,7 @@ func (c *Client) turn(key string, count int) int {
 }
 
 // weighted draws a target by weights.
-func (c *Client) weighted(targets []ai.Target) int {
+func (c *Client) weighted(targets []ai.RouteTarget) int {
 	sum := 0
 	for _, t := range targets {
 		sum += cmp.Or(t.Weight, 1)

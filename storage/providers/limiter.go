@@ -76,7 +76,7 @@ func (l *Limiter) of(tenant, provider string) *bucket {
 	return b
 }
 
-// takeHeld takes need out of what is leased, all or nothing.
+// takeHeld takes need out of the leased amounts, all or nothing.
 func (b *bucket) takeHeld(limits, need [3]int64, now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -100,7 +100,7 @@ func (b *bucket) takeHeld(limits, need [3]int64, now time.Time) bool {
 	return true
 }
 
-// takeBack returns what the next call of the store returns, and what is leased.
+// takeBack returns what the next call of the store returns, and the leased amounts.
 func (b *bucket) takeBack() (back, held [3]int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -172,7 +172,7 @@ func (l *Limiter) ask(ctx context.Context, tenant string, p *ai.Provider, b *buc
 			leasing = append(leasing, i)
 		}
 	}
-	reply, err := l.s.Script(ctx, scriptTake, []string{l.s.Keys().ProviderLimit(tenant, p.Name)}, args...)
+	reply, err := l.s.Script(ctx, scriptTake, []string{l.s.Keys().Providers(tenant, partLimit+p.Name)}, args...)
 	var n []int64
 	if err == nil {
 		n, err = numbers(reply, 1)

@@ -15,7 +15,7 @@ import (
 
 // limitedTo returns a provider with limits a minute.
 func limitedTo(requests, input, output int64) *ai.Provider {
-	p := &ai.Provider{Name: "main", Settings: upstream()}
+	p := &ai.Provider{Name: "main", ProviderSettings: upstream()}
 	p.RequestsPerMinute, p.InputTokensPerMinute, p.OutputTokensPerMinute = requests, input, output
 	return p
 }
@@ -53,11 +53,11 @@ func TestFourReplicasHoldALimit(t *testing.T) {
 					})
 				}
 			}
-			// The limit of a minute holds in a part of it, but for what is saved up and leased: 4 % of the
-			// limit of a minute, which is there at the beginning.
+			// The limit of a minute holds in a part of it, but for the saved and the leased amounts: 4 % of
+			// it, which are there at the beginning.
 			storagetest.Eventually(t, func() bool { return used.Load() > 0 })
 			const length = 4 * time.Second
-			time.Sleep(time.Second) // what was saved up is used
+			time.Sleep(time.Second) // the saved amount is used
 			began, before := time.Now(), used.Load()
 			time.Sleep(length)
 			got, took := used.Load()-before, time.Since(began)
@@ -94,7 +94,7 @@ func TestLimitsAreSettled(t *testing.T) {
 			t.Fatalf("a call above the limit: got a wait of %s, want none: it leaves a debt", wait)
 		}
 		if wait := take(1); wait < 900*time.Second {
-			t.Errorf("after a debt: got a wait of %s, want more than 900 s", wait)
+			t.Errorf("Take after a debt: got a wait of %s, want more than 900 s", wait)
 		}
 		if err := l.Settle(ctx, tenant, p, providers.Amounts{Requests: 1, Output: 100_000}, providers.Amounts{Requests: 1, Output: 20}); err != nil {
 			t.Fatalf("Settle: %v", err)
@@ -133,7 +133,7 @@ func TestLimiterWaits(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	if wait, err := l.Take(ctx, tenant, limitedTo(1, 0, 0), providers.Amounts{Requests: 1}, time.Minute); err == nil && wait == 0 {
-		t.Error("Take with an ended context: got no wait and no error, want one of them")
+		t.Errorf("Take with an ended context: got a wait of %s and error %v, want one of them", wait, err)
 	}
 	if wait, err := l.Take(t.Context(), tenant, limitedTo(0, 0, 0), one, 0); wait != 0 || err != nil {
 		t.Errorf("Take without limits: got a wait of %s, %v, want none", wait, err)
@@ -149,7 +149,7 @@ func BenchmarkLimiter(b *testing.B) {
 			need := providers.Amounts{Requests: 1, Input: 1000, Output: 500}
 			for b.Loop() {
 				if wait, err := l.Take(b.Context(), tenant, p, need, time.Second); wait != 0 || err != nil {
-					b.Fatalf("Take: %s, %v", wait, err)
+					b.Fatalf("Take: got a wait of %s, error %v, want none", wait, err)
 				}
 				if err := l.Settle(b.Context(), tenant, p, need, providers.Amounts{Requests: 1, Input: 900, Output: 300}); err != nil {
 					b.Fatalf("Settle: %v", err)

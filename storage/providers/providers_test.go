@@ -18,23 +18,23 @@ import (
 )
 
 // upstream returns the settings of a provider.
-func upstream() ai.Settings {
-	s := ai.Settings{Kind: ai.KindOpenAI, BaseURL: "https://api.example.com/v1/", Secret: "KEY", Headers: map[string]string{"X-Team": "a"}}
+func upstream() ai.ProviderSettings {
+	s := ai.ProviderSettings{Kind: ai.KindOpenAI, BaseURL: "https://api.example.com/v1/", Secret: "KEY", Headers: map[string]string{"X-Team": "a"}}
 	s.Normalize()
 	return s
 }
 
 // route returns the settings of a route to providers.
-func route(names ...string) ai.Settings {
-	s := ai.Settings{Kind: ai.KindRoute, Strategy: ai.StrategyFallback}
+func route(names ...string) ai.ProviderSettings {
+	s := ai.ProviderSettings{Kind: ai.KindRoute, Strategy: ai.StrategyFallback}
 	for _, name := range names {
-		s.Targets = append(s.Targets, ai.Target{Provider: name})
+		s.Targets = append(s.Targets, ai.RouteTarget{Provider: name})
 	}
 	return s
 }
 
 // must puts a provider.
-func must(t *testing.T, r *providers.Repository, tenant, name string, s ai.Settings) *ai.Provider {
+func must(t *testing.T, r *providers.Repository, tenant, name string, s ai.ProviderSettings) *ai.Provider {
 	t.Helper()
 	p, _, err := r.Put(t.Context(), tenant, name, s, providers.Condition{}, 7)
 	if err != nil {
@@ -48,12 +48,12 @@ func TestProviders(t *testing.T) {
 	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
 		ctx, r, tenant := t.Context(), providers.New(s), storagetest.Tenant(t)
 		p, created, err := r.Put(ctx, tenant, "main", upstream(), providers.Condition{IfNew: true}, 7)
-		want := &ai.Provider{Name: "main", Settings: upstream(), Revision: 1, CreatedAtMS: 7, UpdatedAtMS: 7}
+		want := &ai.Provider{Name: "main", ProviderSettings: upstream(), Revision: 1, CreatedAtMS: 7, UpdatedAtMS: 7}
 		if diff := cmp.Diff(want, p); err != nil || !created || diff != "" {
 			t.Fatalf("Put: got created %v, error %v, difference (-want +got):\n%s", created, err, diff)
 		}
 		if p.BaseURL != "https://api.example.com/v1" || p.Secret != "default/KEY" || p.TimeoutMS != ai.DefaultTimeoutMS || p.Log != ai.LogOff {
-			t.Errorf("got %+v, want it normalized", p.Settings)
+			t.Errorf("got %+v, want it normalized", p.ProviderSettings)
 		}
 		if same := must(t, r, tenant, "main", upstream()); same.Revision != 1 {
 			t.Errorf("the same settings: got revision %d, want 1", same.Revision)
@@ -77,7 +77,7 @@ func TestProviders(t *testing.T) {
 		} {
 			code, _, _ := strings.Cut(what, " ")
 			if api.ErrorCode(got) != api.Code(code) {
-				t.Errorf("%s: got error %v", what, got)
+				t.Errorf("%s: got error %v, want code %s", what, got, code)
 			}
 		}
 		must(t, r, tenant, "way2", route("way"))
@@ -177,7 +177,7 @@ func TestScriptsMayBeCutAfterAnyWrite(t *testing.T) {
 						t.Errorf("List after %d writes: %v", k, listErr)
 					}
 					if again := call(r, tenant); again != nil {
-						t.Errorf("again after %d writes: %v", k, again)
+						t.Errorf("call again after %d writes: got error %v, want none", k, again)
 					}
 					found, _ := r.List(t.Context(), tenant)
 					if want := map[string]int{"put": 2, "delete": 0}[name]; len(found) != want {

@@ -101,7 +101,7 @@ func (r *Registry) View(ctx context.Context, tenant string) (*View, error) {
 
 func (r *Registry) read(ctx context.Context, tenant string, now int64) (*View, error) {
 	k, pipe := r.s.Keys(), r.s.Client().Pipeline()
-	records, circuits := pipe.HGetAll(ctx, k.Providers(tenant)), pipe.HGetAll(ctx, k.ProviderCircuits(tenant))
+	records, circuits := pipe.HGetAll(ctx, k.Providers(tenant, partRecords)), pipe.HGetAll(ctx, k.Providers(tenant, partCircuits))
 	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, storage.Failure(ctx, "read providers", err)
 	}
@@ -167,7 +167,7 @@ func (r *Registry) Succeeded(ctx context.Context, tenant, name string, beganMS i
 
 // change changes a circuit, and notifies the replicas if it did.
 func (r *Registry) change(ctx context.Context, tenant, name, op string, began int64, delay time.Duration, threshold int) (bool, Circuit, error) {
-	reply, err := r.s.Script(ctx, scriptCircuit, []string{r.s.Keys().ProviderCircuits(tenant)},
+	reply, err := r.s.Script(ctx, scriptCircuit, []string{r.s.Keys().Providers(tenant, partCircuits)},
 		op, name, r.s.NowMS(), began, delay.Milliseconds(), threshold, shortestOpen.Milliseconds(), longestOpen.Milliseconds(), probeWithin.Milliseconds())
 	if err != nil {
 		return false, Circuit{}, err

@@ -32,6 +32,13 @@ const (
 	scriptTake    = "provider_take.lua"
 )
 
+// The parts of keys.
+const (
+	partRecords  = "providers"
+	partCircuits = "circuits"
+	partLimit    = "limit:"
+)
+
 // changesField is the field of the number of changes. No provider has the name.
 const changesField = "#"
 
@@ -74,7 +81,7 @@ func notFound(name string) error {
 
 // all returns a tenant's providers by name, and the number of changes as it is stored.
 func (r *Repository) all(ctx context.Context, tenant string) (found map[string]*ai.Provider, changes string, err error) {
-	stored, err := r.s.Client().HGetAll(ctx, r.s.Keys().Providers(tenant)).Result()
+	stored, err := r.s.Client().HGetAll(ctx, r.s.Keys().Providers(tenant, partRecords)).Result()
 	if err != nil {
 		return nil, "", storage.Failure(ctx, "read providers", err)
 	}
@@ -126,7 +133,7 @@ func (r *Repository) Get(ctx context.Context, tenant, name string) (*ai.Provider
 // Put creates or changes a provider, whose settings are normalized and valid. Equal settings change
 // nothing. Errors: CodePreconditionFailed, CodeProviderNotFound for an IfMatch and for a target that
 // does not exist, CodeProviderCycle, CodeProviderLimit, CodeStoreUnavailable.
-func (r *Repository) Put(ctx context.Context, tenant, name string, settings ai.Settings, on Condition, nowMS int64) (out *ai.Provider, created bool, err error) {
+func (r *Repository) Put(ctx context.Context, tenant, name string, settings ai.ProviderSettings, on Condition, nowMS int64) (out *ai.Provider, created bool, err error) {
 	changed := false
 	err = storage.RetryConflicts(ctx, func() error {
 		found, changes, err := r.all(ctx, tenant)
@@ -137,14 +144,14 @@ func (r *Repository) Put(ctx context.Context, tenant, name string, settings ai.S
 		if err := on.check(name, held); err != nil {
 			return err
 		}
-		next := ai.Provider{Name: name, Settings: settings, Revision: 1, CreatedAtMS: nowMS, UpdatedAtMS: nowMS}
+		next := ai.Provider{Name: name, ProviderSettings: settings, Revision: 1, CreatedAtMS: nowMS, UpdatedAtMS: nowMS}
 		created, changed = held == nil, true
 		switch {
 		case created && len(found) >= ai.MaxProviders:
 			return api.Errorf(api.CodeProviderLimit, "limit of %d providers reached: delete one first", ai.MaxProviders)
 		case !created:
 			next.Revision, next.CreatedAtMS = held.Revision+1, held.CreatedAtMS
-			changed, err = differs(held.Settings, settings)
+			changed, err = differs(held.ProviderSettings, settings)
 			if err != nil || !changed {
 				out = held
 				return err
@@ -168,7 +175,7 @@ func (r *Repository) Put(ctx context.Context, tenant, name string, settings ai.S
 }
 
 // differs reports whether two settings differ.
-func differs(a, b ai.Settings) (bool, error) {
+func differs(a, b ai.ProviderSettings) (bool, error) {
 	one, err := storage.Encode(a)
 	if err != nil {
 		return false, err
@@ -180,7 +187,7 @@ func differs(a, b ai.Settings) (bool, error) {
 // write stores a record, "" to delete it, if the number of changes still is before.
 func (r *Repository) write(ctx context.Context, tenant, name, before, raw string) error {
 	k := r.s.Keys()
-	_, err := r.s.Script(ctx, scriptPut, []string{k.Providers(tenant), k.ProviderCircuits(tenant), k.ProviderLimit(tenant, name)}, before, name, raw)
+	_, err := r.s.Script(ctx, scriptPut, []string{k.Providers(tenant, partRecords), k.Providers(tenant, partCircuits), k.Providers(tenant, partLimit+name)}, before, name, raw)
 	return err
 }
 
@@ -200,7 +207,7 @@ func (r *Repository) Delete(ctx context.Context, tenant, name string, ifMatch *i
 			return err
 		}
 		for _, p := range found {
-			if slices.ContainsFunc(p.Targets, func(t ai.Target) bool { return t.Provider == name }) {
+			if slices.ContainsFunc(p.Targets, func(t ai.RouteTarget) bool { return t.Provider == name }) {
 				return api.Errorf(api.CodeProviderUsed, "the provider %s is a target of the route %s: change or delete that first", name, p.Name)
 			}
 		}

@@ -36,12 +36,12 @@ type Recorder struct {
 	locks *keyedmutex.Mutex
 }
 
-// NewRecorder returns a recorder of what is spent in store.
+// NewRecorder returns a recorder of the spending in store.
 func NewRecorder(store *storage.Store) *Recorder {
 	return &Recorder{store: store, id: uuid.NewString(), locks: keyedmutex.New()}
 }
 
-// Add adds entries, with their costs, of a spender. While the store does not answer, it tries again until
+// Add adds entries of a spender, with their costs. While the store does not answer, it tries again until
 // ctx ends; the entries may then be counted or not. Errors: CodeStoreUnavailable, ctx's.
 func (r *Recorder) Add(ctx context.Context, tenant string, s Spender, entries []agent.Usage) error {
 	unlock, err := r.locks.Lock(ctx, tenant)

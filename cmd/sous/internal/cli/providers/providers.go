@@ -29,7 +29,7 @@ func Commands(a *command.App) []*cobra.Command {
 
 // settingFlags are the flags of set.
 type settingFlags struct {
-	ai.Settings
+	ai.ProviderSettings
 	targets []string
 	timeout time.Duration
 	retries int
@@ -52,7 +52,7 @@ func (f *settingFlags) register(flags *pflag.FlagSet) {
 }
 
 // over returns before with the settings whose flags are set.
-func (f *settingFlags) over(before ai.Settings, flags *pflag.FlagSet) (ai.Settings, error) {
+func (f *settingFlags) over(before ai.ProviderSettings, flags *pflag.FlagSet) (ai.ProviderSettings, error) {
 	out := before
 	targets, err := parseTargets(f.targets)
 	if err != nil {
@@ -77,11 +77,11 @@ func (f *settingFlags) over(before ai.Settings, flags *pflag.FlagSet) (ai.Settin
 }
 
 // parseTargets reads the targets of a route.
-func parseTargets(texts []string) ([]ai.Target, error) {
-	out := make([]ai.Target, 0, len(texts))
+func parseTargets(texts []string) ([]ai.RouteTarget, error) {
+	out := make([]ai.RouteTarget, 0, len(texts))
 	for _, text := range texts {
 		at, weight, weighted := strings.Cut(text, "=")
-		t := ai.Target{}
+		t := ai.RouteTarget{}
 		t.Provider, t.Model, _ = strings.Cut(at, "/")
 		if weighted {
 			n, err := strconv.Atoi(weight)
@@ -114,7 +114,7 @@ targets, by its strategy, and to the next one if a provider fails.`,
 			if err != nil && api.ErrorCode(err) != api.CodeProviderNotFound {
 				return err
 			}
-			settings, err := f.over(before.Settings, cmd.Flags())
+			settings, err := f.over(before.ProviderSettings, cmd.Flags())
 			if err != nil {
 				return err
 			}
