@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -224,5 +225,37 @@ func TestJobsReportUsage(t *testing.T) {
 	wantSums := []agent.GroupSums{{Group: agent.Group{Namespace: namespace, Queue: "fn.ask", Function: "ask", Provider: "main", Model: "m1"}, Sums: want}}
 	if diff := cmp.Diff(wantSums, b.spent()); diff != "" {
 		t.Errorf("sums: difference (-want +got):\n%s", diff)
+	}
+}
+
+// TestOpenModels: an activation has a bound of calls and streams of models, those that have ended do not
+// count, and its end ends the requests.
+func TestOpenModels(t *testing.T) {
+	t.Parallel()
+	b := newAIBench(t, storagetest.Open(t, storage.Config{URL: storagetest.Redis(t).URL}))
+	gone := make(chan struct{})
+	silent := modelstest.New(t, modelstest.Silent(t, gone, "a part"))
+	quick := modelstest.New(t, modelstest.Text(1, 1, "yes"))
+	b.provider("silent", openAIAt(silent))
+	b.provider("quick", openAIAt(quick))
+	b.publish("ask", `const messages = [{ role: "user", content: "x" }];
+export default async (e) => {
+  for (let i = 0; i < 20; i++) await cs.ai.chat({ provider: "quick", messages });
+  for (let i = 0; i < 20; i++) await (await cs.ai.stream({ provider: "quick", messages })).final();
+  if (e === "one") { const s = await cs.ai.stream({ provider: "silent", messages }); return (await s.next()).value.text; }
+  const all = [];
+  for (let i = 0; i < 12; i++) all.push(cs.ai.stream({ provider: "quick", messages }).then(() => 1, (e) => e.message));
+  return (await Promise.all(all)).filter((s) => s !== 1)[0];
+}`, asking("silent", "quick"))
+	if got, want := b.run("ask", `"one"`), `"a part"`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	select {
+	case <-gone:
+	case <-time.After(20 * time.Second):
+		t.Error("got no end of the request 20 s after the end of the activation, want one")
+	}
+	if got, want := b.run("ask", `"many"`), `more than 8 calls and streams of cs.ai are open`; !strings.Contains(got, want) {
+		t.Errorf("got %s, want one with %s", got, want)
 	}
 }
