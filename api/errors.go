@@ -92,6 +92,11 @@ const (
 	CodeWebhookLimit     Code = "CS_WEBHOOK_LIMIT_CONFLICT"
 	CodeWebhookDisabled  Code = "CS_WEBHOOK_DISABLED_CONFLICT"
 	CodeDeliveryNotFound Code = "CS_WEBHOOK_DELIVERY_NOT_FOUND"
+
+	CodeProviderNotFound Code = "CS_PROVIDER_NOT_FOUND"
+	CodeProviderCycle    Code = "CS_VALIDATION_PROVIDER_CYCLE"
+	CodeProviderLimit    Code = "CS_PROVIDER_LIMIT_CONFLICT"
+	CodeProviderUsed     Code = "CS_PROVIDER_USED_CONFLICT"
 	CodeKVNotFound       Code = "CS_KV_NOT_FOUND"
 
 	CodeSearchSyntax      Code = "CS_VALIDATION_SEARCH"
@@ -144,6 +149,11 @@ const (
 	CodeHostCadenceRefused     Code = "CS_RUNTIME_CADENCE_REFUSED"
 	CodeHostWorkflowExists     Code = "CS_RUNTIME_WORKFLOW_EXISTS"
 	CodeHostWorkflowNotFound   Code = "CS_RUNTIME_WORKFLOW_NOT_FOUND"
+
+	CodeHostAIProviderNotFound Code = "CS_RUNTIME_AI_PROVIDER_NOT_FOUND"
+	CodeHostAIFailed           Code = "CS_RUNTIME_AI_FAILED"
+	CodeHostAIRateLimited      Code = "CS_RUNTIME_AI_RATE_LIMITED"
+	CodeHostAIUnavailable      Code = "CS_RUNTIME_AI_UNAVAILABLE"
 )
 
 // FieldError names one offending part of a request: the JSON path of a field, or the

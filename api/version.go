@@ -146,6 +146,7 @@ type Capabilities struct {
 	Invoke  *InvokeCapability  `json:"invoke,omitempty"`
 	Cadence *CadenceCapability `json:"cadence,omitempty"`
 	HTTP    *HTTPCapability    `json:"http,omitempty"`
+	AI      *AICapability      `json:"ai,omitempty"`
 	Secrets []string           `json:"secrets,omitempty"`
 }
 
@@ -186,6 +187,14 @@ type CadenceCapability struct {
 type HTTPCapability struct {
 	AllowHosts []string `json:"allowHosts"`
 	TimeoutMS  int64    `json:"timeoutMs,omitempty"`
+}
+
+// AICapability grants calls of models of the providers, and routes, of the names; "*" names all. It bounds
+// the output tokens of each call (0: not at all) and its duration (0: the invocation's deadline).
+type AICapability struct {
+	Providers []string `json:"providers"`
+	MaxTokens int64    `json:"maxTokens,omitempty"`
+	TimeoutMS int64    `json:"timeoutMs,omitempty"`
 }
 
 // Authz restricts who may invoke a version, by trigger. An empty list admits every caller

@@ -67,6 +67,10 @@ var accessRows = []row{
 	{route: "PUT T/budgets/{budget}", roles: "a", reach: reachNothing, path: "T/budgets/all", body: "{}", action: "cs:budget:write"},
 	{route: "DELETE T/budgets/{budget}", roles: "a", reach: reachNothing, path: "T/budgets/all", body: "", action: "cs:budget:write"},
 	{route: "DELETE T/prices", roles: "a", reach: reachNothing, path: "T/prices?model=m", body: "", action: "cs:price:write"},
+	{route: "GET T/providers", roles: "adov", reach: reachNothing, path: "T/providers", body: "", action: "cs:provider:read"},
+	{route: "GET T/providers/{provider}", roles: "adov", reach: reachNothing, path: "T/providers/main", body: "", action: "cs:provider:read"},
+	{route: "PUT T/providers/{provider}", roles: "a", reach: reachNothing, path: "T/providers/main", body: `{"kind":"nothing"}`, action: "cs:provider:write"},
+	{route: "DELETE T/providers/{provider}", roles: "a", reach: reachNothing, path: "T/providers/ghost", body: "", action: "cs:provider:delete"},
 	{route: "GET T/usage", roles: "adov", reach: reachNothing, path: "T/usage", body: "", action: "cs:usage:read"},
 	{route: "GET T/namespaces", roles: "adoiv", reach: reachAll, path: "T/namespaces", body: "", action: "cs:tenant:read"},
 

@@ -211,6 +211,7 @@ func TestDocumentHasEveryRoute(t *testing.T) {
 		"POST " + queue + ":clear", "POST " + queue + ":drain", "POST " + queue + ":resume", "POST " + queue + ":redrive",
 		"POST " + batch, "GET " + batch, "GET " + batch + "/{batch_id}", "DELETE " + batch + "/{batch_id}", "POST " + batch + "/{batch_id}:seal",
 		"GET " + tenant + "/workers", "GET " + tenant + "/limits", "PUT " + tenant + "/limits", "GET " + tenant + "/usage", "GET " + tenant + "/usage/ai",
+		"GET " + tenant + "/providers", "GET " + tenant + "/providers/{provider}", "PUT " + tenant + "/providers/{provider}", "DELETE " + tenant + "/providers/{provider}",
 		"GET " + tenant + "/prices", "PUT " + tenant + "/prices", "DELETE " + tenant + "/prices",
 		"GET " + tenant + "/budgets", "GET " + tenant + "/budgets/{budget}", "PUT " + tenant + "/budgets/{budget}", "DELETE " + tenant + "/budgets/{budget}",
 		"GET " + tenant + "/webhooks", "POST " + tenant + "/webhooks",

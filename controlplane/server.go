@@ -11,6 +11,7 @@
 //	tenancy    tenants, namespaces, API keys, secrets, the audit
 //	domains    custom domains
 //	webhooks   webhooks and their deliveries
+//	providers  providers of models
 //	mirror     the state of the mirror
 //	search     searches of jobs across queues, from the mirror
 //	bulk       operations on the jobs of a search
@@ -52,6 +53,7 @@ import (
 	"github.com/codesous/sous/controlplane/functions"
 	"github.com/codesous/sous/controlplane/jobs"
 	mirrorapi "github.com/codesous/sous/controlplane/mirror"
+	providersapi "github.com/codesous/sous/controlplane/providers"
 	"github.com/codesous/sous/controlplane/rest"
 	runsapi "github.com/codesous/sous/controlplane/runs"
 	searchapi "github.com/codesous/sous/controlplane/search"
@@ -293,6 +295,7 @@ func (s *Server) endpoints(ctx context.Context, engine Engine, broker *queue.Bro
 		tenancy.New(s.store, cfg.Quotas, cfg.Secrets, s.auth, cfg.Clock),
 		spendingapi.New(s.store, broker.Prices()),
 		budgetsapi.New(broker.Budgets()),
+		providersapi.New(s.store, cfg.Clock),
 		triggers.New(s.store, schedules, engine, cfg.Clock),
 		domainsapi.New(s.store, cfg.DomainResolver, cfg.reserved(), cfg.Clock),
 		webhooksapi.New(s.store, cfg.Secrets),

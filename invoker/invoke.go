@@ -417,6 +417,7 @@ func (i *Invoker) call(inv *api.Invocation, res *resolution, rec *activations.Re
 		sc.Secrets = sc.secrets
 	}
 	logs.Secrets = sc.secrets
+	sc.Models = i.asCaller(inv, rec, logs)
 	head := invokeHead(inv, rec)
 	if inv.Messages > 0 {
 		handles(inv, &head, sc)

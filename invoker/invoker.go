@@ -41,6 +41,7 @@ import (
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/bundle"
 	"github.com/codesous/sous/invoker/hostcall"
+	"github.com/codesous/sous/invoker/models"
 	"github.com/codesous/sous/invoker/running"
 	"github.com/codesous/sous/invoker/sandbox"
 	"github.com/codesous/sous/invoker/slots"
@@ -55,6 +56,7 @@ import (
 	"github.com/codesous/sous/storage/calls"
 	"github.com/codesous/sous/storage/kvstore"
 	"github.com/codesous/sous/storage/secrets"
+	"github.com/codesous/sous/storage/spending"
 	"github.com/codesous/sous/storage/triggers"
 	"github.com/codesous/sous/tracing"
 )
@@ -121,6 +123,8 @@ type Invoker struct {
 	recorder    *recorder
 	running     *running.Registry
 	vault       *vault.Vault
+	models      *models.Client
+	spending    *spending.Recorder
 	turns       *turns.Turns
 	observer    Observer // may be nil
 	quotas      Quotas   // may be nil
@@ -182,6 +186,7 @@ func New(ctx context.Context, store *storage.Store, pool *sandbox.Pool, broker *
 		calls:       calls.NewCounter(life, store, cfg.Logger),
 		tracer:      tracing.New(cfg.Tracer, "invoker"),
 		logger:      cfg.Logger,
+		spending:    spending.NewRecorder(store),
 		observer:    cfg.Observer,
 		quotas:      cfg.Quotas,
 	}
@@ -190,6 +195,11 @@ func New(ctx context.Context, store *storage.Store, pool *sandbox.Pool, broker *
 	if broker != nil {
 		i.runs = runs.New(store, broker)
 	}
+	i.models, err = models.New(models.Config{Store: store, Prices: i.prices(), Keys: modelKeys{i.vault}, Logger: cfg.Logger})
+	if err != nil {
+		end()
+		return nil, fmt.Errorf("invoker: %w", err)
+	}
 	i.host = hostcall.New(i.services(&cfg))
 	i.worker = newWorker(i, cfg.Slots)
 	err = errors.Join(
@@ -197,6 +207,7 @@ func New(ctx context.Context, store *storage.Store, pool *sandbox.Pool, broker *
 		i.worker.metrics.register(cfg.Metrics, i.worker),
 		i.recorder.metrics.Register(cfg.Metrics, i.recorder.behind),
 		i.vault.Register(cfg.Metrics),
+		i.models.Register(cfg.Metrics),
 		i.turns.Register(cfg.Metrics),
 		store.Subscribe(life, i.onChange))
 	if err != nil {
@@ -210,7 +221,7 @@ func New(ctx context.Context, store *storage.Store, pool *sandbox.Pool, broker *
 func (i *Invoker) services(cfg *Config) hostcall.Services {
 	s := hostcall.Services{
 		KV: kvstore.New(i.store), EgressAllow: cfg.EgressAllow, Resolver: cfg.Resolver, Engine: nestedEngine{i},
-		Workflows: cfg.Workflows, Documents: cfg.Documents, NowMS: i.store.NowMS,
+		Workflows: cfg.Workflows, Documents: cfg.Documents, NowMS: i.store.NowMS, Models: i.models,
 	}
 	if cfg.Quotas != nil {
 		s.AdmitEgress, s.Egress = cfg.Quotas.Egress, chargesEgress(cfg.Quotas)
@@ -310,7 +321,10 @@ func (i *Invoker) onChange(c storage.Change) {
 		i.running.Cancel(c.Tenant, c.ActivationID)
 	case storage.ChangeSecret:
 		i.vault.Changed(c)
+	case storage.ChangeProvider:
+		i.models.OnChange(c)
 	case storage.ChangeResubscribed:
+		i.models.OnChange(c)
 		i.resolver.invalidateAll()
 		i.worker.triggers.ReadAllSoon()
 		i.vault.Changed(c)

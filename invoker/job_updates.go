@@ -28,6 +28,7 @@ func (w *worker) join(j *leasedJob, call *sandbox.Call, s *hostcall.Scope) {
 	call.Head.Job = mustJSON(j.running())
 	call.Head.Checkpoint = j.job.Checkpoint
 	s.UpdateJob, s.Run = w.updates(j), j.steps()
+	s.Models.Spend = w.spends(j)
 }
 
 // steps returns the activation of the job's run.

@@ -25,6 +25,8 @@ const (
 	ChangeDomain = "domain"
 	// ChangeWebhook: a webhook of the tenant was created, changed or deleted, or has deliveries.
 	ChangeWebhook = "webhook"
+	// ChangeProvider: a provider of models of the tenant, or its circuit, was changed.
+	ChangeProvider = "provider"
 	// ChangeLimits: the limits of the tenant were set.
 	ChangeLimits = "limits"
 	// ChangeRan: activations of Functions began or ended. Package activity sends it.

@@ -38,12 +38,10 @@ const (
 // ActivationSweeps is the hash of the sweeper's cursors, a field for each function.
 func (Keys) ActivationSweeps() string { return "cs:sweep:act" }
 
-// BindingNamespaces is the set of the namespaces, each as t/ns, that have ever had a
-// worker binding.
+// BindingNamespaces is the set of the namespaces, each as t/ns, that have ever had a worker binding.
 func (Keys) BindingNamespaces() string { return "cs:cadence:namespaces" }
 
-// TriggerNamespaces is the set of the namespaces, each as t/ns, that have ever had a queue
-// trigger.
+// TriggerNamespaces is the set of the namespaces, each as t/ns, that have ever had a queue trigger.
 func (Keys) TriggerNamespaces() string { return "cs:trigger:namespaces" }
 
 // DomainOwners is the hash of the owners of verified custom domains, by domain. Tenants share it,
@@ -202,15 +200,13 @@ func (k Keys) QuotaUse(t string) string { return "cs:quota:" + k.tenant(t) + ":u
 // QuotaRates is the hash of the rest of a tenant's rates, by quota.
 func (k Keys) QuotaRates(t string) string { return "cs:quota:" + k.tenant(t) + ":rates" }
 
-// QuotaDrafts is the set of a tenant's drafts, each as ns/function/id, by the time at which they
-// expire.
+// QuotaDrafts is the set of a tenant's drafts, each as ns/function/id, by when they expire.
 func (k Keys) QuotaDrafts(t string) string { return "cs:quota:" + k.tenant(t) + ":drafts" }
 
 // QuotaDraftSizes is the hash of the bytes of a tenant's drafts.
 func (k Keys) QuotaDraftSizes(t string) string { return "cs:quota:" + k.tenant(t) + ":draftsizes" }
 
-// UsageDay is the hash of the use of a tenant's functions on a day, which counts from 1970
-// in UTC.
+// UsageDay is the hash of the use of a tenant's functions on a day, from 1970 in UTC.
 func (k Keys) UsageDay(t string, day int64) string {
 	return "cs:usage:" + k.tenant(t) + ":" + strconv.FormatInt(day, 10)
 }
@@ -285,6 +281,9 @@ func (k Keys) Domain(t, domain string) string { return "cs:domain:" + k.tenant(t
 
 // DomainIndex is the set of the custom domains that a tenant claims.
 func (k Keys) DomainIndex(t string) string { return "cs:domain:" + k.tenant(t) + ":index" }
+
+// Providers holds a part of what package providers keeps of a tenant.
+func (k Keys) Providers(t, part string) string { return "cs:ai:" + k.tenant(t) + ":" + part }
 
 // Webhooks is the hash of a tenant's webhooks, by name.
 func (k Keys) Webhooks(t string) string { return "cs:webhook:" + k.tenant(t) + ":records" }
@@ -597,8 +596,7 @@ func (s *Store) RecordOf(prefix, key string) (tenant, id string, ok bool) {
 // those of the ready set. Changing it would strand the members of other shards.
 const DueShards = 16
 
-// KeyDue is a shard of the due set: queues, and tenants with schedules, by the moment at
-// which they are due (see MarkDue).
+// KeyDue is a shard of the due set: queues, and tenants with schedules, by when they are due (MarkDue).
 func KeyDue(shard int) string { return "cs:due:" + strconv.Itoa(shard) }
 
 // KeyReady is a shard of the ready set: the fn. queues by the moment from which a fetch may find work.

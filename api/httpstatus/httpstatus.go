@@ -119,6 +119,11 @@ var statuses = map[api.Code]int{
 	api.CodeWebhookLimit:    http.StatusConflict,
 	api.CodeWebhookDisabled: http.StatusConflict,
 
+	api.CodeProviderNotFound: http.StatusNotFound,
+	api.CodeProviderCycle:    http.StatusUnprocessableEntity,
+	api.CodeProviderLimit:    http.StatusConflict,
+	api.CodeProviderUsed:     http.StatusConflict,
+
 	api.CodeSearchSyntax:      http.StatusBadRequest,
 	api.CodeSearchDeadline:    http.StatusServiceUnavailable,
 	api.CodeMirrorUnavailable: http.StatusServiceUnavailable,

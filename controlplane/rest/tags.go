@@ -15,6 +15,7 @@ func documentTags() []*huma.Tag {
 		{Name: "invoke", Description: "Run a function and read its result."},
 		{Name: "jobs", Description: "Jobs: enqueue, fetch, settle and steer them."},
 		{Name: "keys", Description: "API keys and their roles."},
+		{Name: "providers", Description: "Providers of models that functions call, and routes over several of them."},
 		{Name: "queues", Description: "Queues of jobs, their limits and their triggers."},
 		{Name: "schedules", Description: "Functions and jobs that start at given times."},
 		{Name: "secrets", Description: "Sealed values for functions. No operation returns a value."},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/step"
+	"github.com/codesous/sous/invoker/models"
 )
 
 // Scope is the activation that makes host calls: whose it is, what its version may do, and
@@ -33,7 +34,12 @@ type Scope struct {
 	// Secrets reads the secrets that the version names; nil if it names none.
 	Secrets Secrets
 
+	// Models is the activation as a caller of models; nil where none can be called. The calls set
+	// the fields that concern one call.
+	Models *models.Caller
+
 	traffic     trafficBytes
+	modelSlots  modelSlots
 	install     installGrant
 	connections connections
 }

@@ -1,5 +1,5 @@
 // Package hostcall performs the side effects that sandboxed functions ask for: cs.kv,
-// cs.storage, cs.queue, cs.invoke, cs.job, cs.step, cs.cadence, cs.secrets and fetch.
+// cs.storage, cs.queue, cs.invoke, cs.job, cs.step, cs.cadence, cs.secrets, cs.ai and fetch.
 //
 // A Table holds one entry for each call that sandbox/wire declares. Every call takes the
 // same way through Table.Call: its arguments are decoded, the version's capabilities are
@@ -59,8 +59,8 @@ type Services struct {
 	EgressAllow []netip.Prefix
 	// Resolver answers fetch's DNS questions; nil stands for the host's.
 	Resolver *net.Resolver
-	// Egress receives the bytes that a tenant's functions send and receive by fetch and
-	// WebSocket, as they flow, in parts of up to some hundred KB; nil receives none. It must
+	// Egress receives the bytes that a tenant's functions send and receive by fetch, WebSocket
+	// and cs.ai, as they flow, in parts of up to some hundred KB; nil receives none. It must
 	// not block. Its error ends the exchange: the function sees the code and the message of an
 	// api.Error.
 	Egress    func(tenant string, bytes int64) error
@@ -69,6 +69,7 @@ type Services struct {
 	Workflows Workflows
 	Documents Documents
 	Steps     Steps
+	Models    Models
 	// AdmitEgress admits a request of a tenant's function to another server; nil admits all.
 	AdmitEgress func(ctx context.Context, tenant string) error
 	// NowMS is the store's clock, in Unix milliseconds; the Queue needs it.
@@ -86,7 +87,9 @@ type Table struct {
 func New(s Services) *Table {
 	t := &Table{calls: map[string]call{}, admitEgress: s.AdmitEgress}
 	fetch, sockets := newFetchCalls(s.EgressAllow, s.Resolver), newSocketCalls(s.EgressAllow, s.Resolver)
+	asked := newModelCalls(s.Models, s.EgressAllow, s.Resolver)
 	fetch.traffic, sockets.traffic, sockets.places = s.Egress, s.Egress, fetch.places
+	asked.traffic, asked.places = s.Egress, fetch.places
 	for _, calls := range []map[string]call{
 		(&kvCalls{s.KV}).calls(),
 		fetch.calls(),
@@ -98,6 +101,7 @@ func New(s Services) *Table {
 		(&stepCalls{s.Steps, s.NowMS}).calls(),
 		(&cadenceCalls{s.Workflows}).calls(),
 		(&documentCalls{s.Documents}).calls(),
+		asked.calls(),
 	} {
 		maps.Copy(t.calls, calls)
 	}
@@ -200,7 +204,7 @@ func (t *Table) Call(ctx context.Context, s *Scope, name string, head, blob []by
 			return nil, nil, c.failure(err)
 		}
 	}
-	if t.admitEgress != nil && (name == network.Fetch.Name || name == network.SocketOpen.Name) {
+	if t.admitEgress != nil && leaves(name) {
 		if err := t.admitEgress(ctx, s.Tenant); err != nil {
 			return nil, nil, c.failure(err)
 		}
@@ -211,6 +215,15 @@ func (t *Table) Call(ctx context.Context, s *Scope, name string, head, blob []by
 	}
 	replyHead, err = json.Marshal(out)
 	return replyHead, replyBlob, err
+}
+
+// leaves reports whether a call sends a request to another server.
+func leaves(name string) bool {
+	switch name {
+	case network.Fetch.Name, network.SocketOpen.Name, network.Chat.Name, network.Embed.Name, network.ChatStream.Name:
+		return true
+	}
+	return false
 }
 
 // publicError keeps a coded error's code and text, without its causes, and hides any other.

@@ -39,6 +39,10 @@ func TestHostDeniesByDefault(t *testing.T) {
 
 			"secrets.get": `{"name":"stripe"}`,
 
+			"ai.chat":   `{"provider":"main"}`,
+			"ai.embed":  `{"provider":"main"}`,
+			"ai.stream": `{}`,
+
 			"queue.enqueue": `{"queue":"orders","options":{}}`,
 
 			"storage.put":      `{"namespace":"settings","key":"k","value":1}`,

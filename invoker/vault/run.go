@@ -81,6 +81,16 @@ func (v *Vault) Begin(name Version, names []string, activation, request string, 
 	return r
 }
 
+// Provider resolves the secret of a provider of models for an activation, whose function does not see it.
+// It is read, kept and noted in the audit as a secret of a version, under the name of the provider.
+func (v *Vault) Provider(tenant, namespace, provider, secret, activation, request string) *Run {
+	sub := "provider:" + provider
+	return &Run{
+		vault: v, name: Version{Tenant: tenant, Namespace: namespace, Function: sub + "/" + secret}, names: []string{secret},
+		reader: reader{tenant: tenant, namespace: namespace, activation: activation, request: request, sub: sub},
+	}
+}
+
 // keep adds a generation's values to those that the run finds, and releases the generation.
 // Errors: CodeHostSecretUnavailable if one run would hold more than maxRunBytes, or has seen
 // maxRunChanges; the value must not reach the function in that case.

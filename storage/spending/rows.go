@@ -15,6 +15,7 @@ import (
 //	r|ns|queue|function|provider|model   the sums of what jobs of the queue have spent on the model
 //	t|ns|tag|value                       those of the jobs with the tag
 //	n                                    how many of these there are
+//	a|id                                 the last call of a replica, see usage_add.lua
 //	w|id                                 a mark of a job during a change, see lua/include/ledger.lua
 //
 // Names are escaped as in a query, so that none has a "|". The values of r and t are the seven

@@ -30,6 +30,7 @@ func platform(r *realm) goja.Value {
 		{"waitForApproval", function("waitForApproval", 0, csWaitForApproval)},
 		{"cadence", csCadence},
 		{"secrets", csSecrets},
+		{"ai", csAI},
 	})
 }
 

@@ -219,8 +219,34 @@ func answer(c wire.HostCall) *wire.HostReply {
 		return &wire.HostReply{OK: true, Head: []byte(`{}`), Blob: []byte(`{"items":[1],"nextCursor":null}`)}
 	case "storage.delete":
 		return &wire.HostReply{OK: true, Head: []byte(`{}`)}
+	case "ai.chat", "ai.embed", "ai.stream", "http.read", "http.cancel":
+		return answerModel(c)
 	case "kv.del":
 		return &wire.HostReply{OK: true, Head: []byte(`{"deleted":true}`)}
 	}
 	return refused("CS_X", "unknown call "+c.Name)
+}
+
+// answerModel plays the models of the host. A stream is one part.
+func answerModel(c wire.HostCall) *wire.HostReply {
+	const events = `data: {"type":"text","text":"grüß"}` + "\n\n" + `data: {"type":"tool_call","id":"c1","name":"look","arguments":"{\"a\""}` + "\n\n" +
+		`data: {"type":"tool_call","arguments":":1}"}` + "\n\n" + `data: {"type":"end","finish_reason":"stop","provider":"main","model":"m","usage":{"input_tokens":1}}` + "\n\n"
+	const failing = `data: {"type":"text","text":"a"}` + "\n\n" + `data: {"type":"error","code":"CS_RUNTIME_AI_UNAVAILABLE","message":"cut off"}` + "\n\n"
+	head := string(c.Head)
+	switch {
+	case strings.Contains(head, "limited"):
+		refusal, _ := json.Marshal(wire.HostError{Code: "CS_RUNTIME_AI_RATE_LIMITED", Message: "slow down", Members: json.RawMessage(`{"retryAfterMs":1500}`)})
+		return &wire.HostReply{Head: refusal}
+	case c.Name == "ai.stream" && strings.Contains(head, "failing"):
+		return &wire.HostReply{OK: true, Head: []byte(`{"id":100}`)}
+	case c.Name == "ai.stream":
+		return &wire.HostReply{OK: true, Head: []byte(`{"id":1}`)}
+	case c.Name == "http.cancel":
+		return &wire.HostReply{OK: true, Head: []byte(`{}`)}
+	case c.Name == "http.read" && strings.Contains(head, "100"):
+		return &wire.HostReply{OK: true, Head: []byte(`{"end":true}`), Blob: []byte(failing)}
+	case c.Name == "http.read":
+		return &wire.HostReply{OK: true, Head: []byte(`{"end":true}`), Blob: []byte(events)}
+	}
+	return &wire.HostReply{OK: true, Head: []byte(`{}`), Blob: []byte(`{"text":"yes","said":` + string(c.Blob) + `}`)}
 }

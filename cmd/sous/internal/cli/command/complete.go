@@ -37,6 +37,7 @@ var completions = map[[2]string]func(context.Context, *Target) ([]string, error)
 	{"worker", "NAME"}:     bindingNames,
 	{"domain", "DOMAIN"}:   domainNames,
 	{"webhook", "NAME"}:    webhookNames,
+	{"provider", "NAME"}:   providerNames,
 	{"keys", "ID"}:         keyIDs,
 	{"batch", "ID"}:        batchIDs,
 	{"activation", "ID"}:   activationIDs,
@@ -133,6 +134,15 @@ func secretNames(ctx context.Context, t *Target) ([]string, error) {
 
 func webhookNames(ctx context.Context, t *Target) ([]string, error) {
 	return namesOf(ctx, t.Tenant.Webhooks, func(w webhook.Webhook) string { return w.Name })
+}
+
+func providerNames(ctx context.Context, t *Target) ([]string, error) {
+	found, err := t.Tenant.Providers(ctx)
+	names := make([]string, len(found))
+	for i, p := range found {
+		names[i] = p.Name
+	}
+	return names, err
 }
 
 func domainNames(ctx context.Context, t *Target) ([]string, error) {

@@ -45,6 +45,7 @@ var existing = map[api.Code]func(context.Context, guess) ([]string, error){
 	api.CodeBindingNotFound:  ofTarget(bindingNames),
 	api.CodeDomainNotFound:   ofTarget(domainNames),
 	api.CodeWebhookNotFound:  ofTarget(webhookNames),
+	api.CodeProviderNotFound: ofTarget(providerNames),
 	api.CodeKVNotFound:       ofTarget(kvKeys),
 	api.CodeTaskNotFound:     ofTarget(openTaskPaths),
 	api.CodeTenantNotFound: func(ctx context.Context, s guess) ([]string, error) {

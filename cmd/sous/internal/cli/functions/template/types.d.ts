@@ -49,6 +49,123 @@ interface Cs {
   readonly cadence: CsCadence;
   /** Secrets of the namespace. Capability: `secrets`. */
   readonly secrets: CsSecrets;
+  /** Models of the tenant's providers. Capability: `ai`. */
+  readonly ai: CsAi;
+}
+
+interface CsAi {
+  /**
+   * Asks a model and returns its answer.
+   * @throws {AiError}
+   */
+  chat(request: AiChat, options?: { signal?: AbortSignal }): Promise<AiAnswer>;
+  /**
+   * Asks a model and returns its answer while it arrives.
+   * @throws {AiError} also in the middle of the stream
+   */
+  stream(request: AiChat, options?: { signal?: AbortSignal }): Promise<AiStream>;
+  /**
+   * Returns the vectors of texts.
+   * @throws {AiError}
+   */
+  embed(request: AiEmbed, options?: { signal?: AbortSignal }): Promise<AiEmbeddings>;
+}
+
+/** `code` is one of `CS_RUNTIME_AI_…`. */
+interface AiError extends CsError {
+  provider?: string;
+  /** The status of the provider's answer. */
+  status?: number;
+  /** How long to wait before another call. */
+  retryAfterMs?: number;
+}
+
+interface AiChat {
+  /** A provider or a route. It can be left out if the manifest names exactly one. */
+  provider?: string;
+  /** The default is the first model of the provider. */
+  model?: string;
+  messages: AiMessage[];
+  tools?: { name: string; description?: string; parameters?: object }[];
+  tool_choice?: "auto" | "none" | "required" | { name: string };
+  max_tokens?: number;
+  temperature?: number;
+  top_p?: number;
+  stop?: string[];
+  /** For providers of the kind openai. */
+  response_format?: object;
+  /** Further fields of the provider's own request. */
+  extra?: Record<string, unknown>;
+  /** A name under which the usage is counted in the iterations of a job. */
+  phase?: string;
+}
+
+interface AiMessage {
+  role: "system" | "user" | "assistant" | "tool";
+  content?: string | AiPart[] | null;
+  tool_calls?: AiToolCall[];
+  tool_call_id?: string;
+}
+
+type AiPart = { type: "text"; text: string } | { type: "image_url"; image_url: { url: string } };
+
+interface AiToolCall {
+  id: string;
+  name: string;
+  /** JSON, as the model wrote it. */
+  arguments: string;
+}
+
+interface AiUsage {
+  input_tokens: number;
+  output_tokens: number;
+  cache_creation_tokens: number;
+  cache_read_tokens: number;
+  /** In dollars, if the model has a price. */
+  cost_usd?: string;
+  /** The provider did not say. */
+  estimated?: boolean;
+}
+
+interface AiAnswer {
+  text: string;
+  tool_calls: AiToolCall[];
+  /** The answer as a message, for the next request. */
+  message: AiMessage;
+  finish_reason: string;
+  provider: string;
+  model: string;
+  usage: AiUsage;
+}
+
+type AiDelta =
+  | { type: "text"; text: string }
+  | { type: "tool_call"; index?: number; id?: string; name?: string; arguments?: string }
+  | { type: "end"; finish_reason?: string; provider: string; model: string; usage: AiUsage };
+
+interface AiStream extends AsyncIterableIterator<AiDelta> {
+  /** Reads the answer to its end. */
+  final(): Promise<AiAnswer>;
+  /** The deltas as server-sent events. */
+  toReadableStream(): ReadableStream<Uint8Array>;
+  /** An answer that passes the deltas on as server-sent events. */
+  toResponse(init?: ResponseInit): Response;
+}
+
+interface AiEmbed {
+  provider?: string;
+  model?: string;
+  input: string[];
+  dimensions?: number;
+  extra?: Record<string, unknown>;
+  phase?: string;
+}
+
+interface AiEmbeddings {
+  embeddings: number[][];
+  provider: string;
+  model: string;
+  usage: AiUsage;
 }
 
 interface AnswerWriter {

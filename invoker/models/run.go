@@ -1,0 +1,194 @@
+package models
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/sleep"
+	"github.com/codesous/sous/storage/providers"
+)
+
+const (
+	// maxWait bounds each wait of a call for a limit, for a circuit, or before a retry: a sandbox should
+	// not be kept for longer. Beyond it the function learns how long it should wait.
+	maxWait = 30 * time.Second
+	// The pauses before retries, which double.
+	firstPause = 250 * time.Millisecond
+	maxPause   = 8 * time.Second
+	// longestWait is more than any wait.
+	longestWait = 24 * time.Hour
+	// probeWait is the wait for the probe of another call.
+	probeWait = 200 * time.Millisecond
+)
+
+// attempt is one request to a target.
+type attempt struct {
+	target
+	beganMS int64
+	began   time.Time
+	taken   providers.Amounts
+	tries   int // of the call, with this one
+}
+
+// run makes a call: it tries the targets in their order, and again after a wait, until one of them has
+// served it, a failure that is not the provider's ends it, or no target has retries left. need returns
+// the amounts of a target. Errors: CodeHostAIRateLimited and CodeHostAIUnavailable for failures of
+// providers; those of try, ctx's, CodeStoreUnavailable.
+func (c *Client) run(ctx context.Context, who *Caller, targets []target, need providers.Amounts, try func(context.Context, *attempt) error) error {
+	tries, total := make([]int, len(targets)), 0
+	patience := time.Duration(0)
+	if len(targets) == 1 {
+		patience = within(ctx, maxWait)
+	}
+	var last error
+	for {
+		soonest, left := longestWait, false
+		for i, t := range targets {
+			if tries[i] > t.provider.Retries() {
+				continue
+			}
+			left = true
+			a := &attempt{target: t, taken: need, tries: total + 1}
+			wait, err := c.admit(ctx, who, a, patience)
+			if err != nil {
+				return err
+			}
+			if wait > 0 {
+				soonest = min(soonest, wait)
+				if last == nil {
+					last = &failure{kind: rateLimited, provider: t.provider.Name, reason: "its limits a minute are used up, or its circuit is open"}
+				}
+				continue
+			}
+			tries[i]++
+			total++
+			err = c.once(ctx, who, a, try)
+			var f *failure
+			if !errors.As(err, &f) || !f.moves() {
+				return shown(err, 0)
+			}
+			last, soonest = err, min(soonest, max(pauseAfter(tries[i]), f.retryAfter))
+		}
+		if !left {
+			return shown(last, 0)
+		}
+		if soonest > within(ctx, maxWait) {
+			return shown(last, soonest)
+		}
+		if err := sleep.For(ctx, soonest); err != nil {
+			return err
+		}
+	}
+}
+
+// within returns most, or the time until ctx ends if that is less.
+func within(ctx context.Context, most time.Duration) time.Duration {
+	if at, ok := ctx.Deadline(); ok {
+		return min(most, time.Until(at))
+	}
+	return most
+}
+
+// pauseAfter returns the pause after a number of tries.
+func pauseAfter(tries int) time.Duration {
+	return min(maxPause, firstPause<<min(tries-1, 10))
+}
+
+// shown returns an error as the function sees it.
+func shown(err error, wait time.Duration) error {
+	var f *failure
+	if errors.As(err, &f) {
+		return f.public(wait)
+	}
+	return err
+}
+
+// admit passes a call through the circuit and the limits of its target. It returns 0, or how long the
+// call should wait. Errors: CodeStoreUnavailable, ctx's.
+func (c *Client) admit(ctx context.Context, who *Caller, a *attempt, patience time.Duration) (time.Duration, error) {
+	view, err := c.registry.View(ctx, who.Tenant)
+	if err != nil {
+		return 0, err
+	}
+	circuit, now := view.Circuit(a.provider.Name), c.store.NowMS()
+	if now < circuit.UntilMS {
+		return time.Duration(circuit.UntilMS-now) * time.Millisecond, nil
+	}
+	wait, err := c.limiter.Take(ctx, who.Tenant, a.provider, a.taken, patience)
+	if wait > 0 || err != nil || circuit.UntilMS == 0 {
+		return wait, err
+	}
+	mine, _, err := c.registry.Probe(ctx, who.Tenant, a.provider.Name)
+	if mine || err != nil {
+		return 0, err
+	}
+	// The amounts were not used.
+	return probeWait, c.limiter.Settle(ctx, who.Tenant, a.provider, a.taken, providers.Amounts{})
+}
+
+// once makes one request, and tells the circuit of its provider how it went.
+func (c *Client) once(ctx context.Context, who *Caller, a *attempt, try func(context.Context, *attempt) error) error {
+	a.began, a.beganMS = time.Now(), c.store.NowMS()
+	err := try(ctx, a)
+	var f *failure
+	isFailure := errors.As(err, &f)
+	if isFailure {
+		f.provider = a.provider.Name
+	}
+	c.metrics.ended(err, f)
+	if isFailure && f.moves() {
+		c.unused(ctx, who, a)
+		c.failed(ctx, who, a, f)
+		return err
+	}
+	if err == nil || isFailure {
+		c.served(ctx, who, a)
+	}
+	if err != nil {
+		c.unused(ctx, who, a)
+	}
+	return err
+}
+
+// failed counts a failure of a provider. ctx may have ended.
+func (c *Client) failed(ctx context.Context, who *Caller, a *attempt, f *failure) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordWithin)
+	defer cancel()
+	_, err := c.registry.Failed(ctx, who.Tenant, a.provider.Name, providers.Failure{
+		BeganMS: a.beganMS, RetryAfter: f.retryAfter, Overloaded: f.kind == rateLimited || f.kind == overloaded,
+	})
+	if err != nil {
+		c.logger.Warn("the failure of a provider was not counted", zap.String("tenant", who.Tenant), zap.String("provider", a.provider.Name), zap.Error(err))
+	}
+}
+
+// served closes the circuit of a provider that has answered.
+func (c *Client) served(ctx context.Context, who *Caller, a *attempt) {
+	view, err := c.registry.View(ctx, who.Tenant)
+	if err != nil || view.Circuit(a.provider.Name) == (providers.Circuit{}) {
+		return
+	}
+	if err := c.registry.Succeeded(ctx, who.Tenant, a.provider.Name, a.beganMS); err != nil {
+		c.logger.Warn("the circuit of a provider was not closed", zap.String("tenant", who.Tenant), zap.String("provider", a.provider.Name), zap.Error(err))
+	}
+}
+
+// unused returns the tokens of a call that had none. Its request counts.
+func (c *Client) unused(ctx context.Context, who *Caller, a *attempt) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordWithin)
+	defer cancel()
+	c.settle(ctx, who, a, providers.Amounts{Requests: a.taken.Requests})
+}
+
+// settle corrects the limits of a provider. A failure makes other calls wait too long or too short.
+func (c *Client) settle(ctx context.Context, who *Caller, a *attempt, used providers.Amounts) {
+	err := c.limiter.Settle(ctx, who.Tenant, a.provider, a.taken, used)
+	a.taken = used
+	if err != nil && api.ErrorCode(err) != api.CodeStoreUnavailable {
+		c.logger.Warn("the limits of a provider were not corrected", zap.String("tenant", who.Tenant), zap.String("provider", a.provider.Name), zap.Error(err))
+	}
+}
