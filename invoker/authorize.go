@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/invoker/resolve"
 )
 
 // Authorize returns nil if inv would be admitted; nothing runs. The answer holds for the
@@ -11,7 +12,7 @@ import (
 // those of the resolution (Code…NotFound, CodeStoreUnavailable), CodeAuthnRequired for a
 // version that is not public, CodeAuthzDenied for roles that it does not list.
 func (i *Invoker) Authorize(ctx context.Context, inv *api.Invocation) error {
-	_, err := authorize(ctx, inv, i.resolver.resolve)
+	_, err := authorize(ctx, inv, i.resolver.Resolve)
 	return err
 }
 
@@ -21,19 +22,19 @@ func (i *Invoker) Authorize(ctx context.Context, inv *api.Invocation) error {
 // version from the store: a deployment moves the alias and makes the trigger at once, perhaps on
 // two replicas.
 func (i *Invoker) AuthorizeTrigger(ctx context.Context, inv *api.Invocation) error {
-	res, err := authorize(ctx, inv, i.resolver.load)
+	res, err := authorize(ctx, inv, i.resolver.Load)
 	if err != nil {
 		return err
 	}
 	return res.Version.Handles(inv.Trigger.Type)
 }
 
-// authorize implements Authorize with the version that resolve finds, and returns it.
-func authorize(ctx context.Context, inv *api.Invocation, resolve func(context.Context, target) (*resolution, error)) (*resolution, error) {
+// authorize implements Authorize with the version that find returns, and returns it.
+func authorize(ctx context.Context, inv *api.Invocation, find func(context.Context, resolve.Target) (*resolve.Resolution, error)) (*resolve.Resolution, error) {
 	if err := inv.Ref.Validate(); err != nil {
 		return nil, err
 	}
-	res, err := resolve(ctx, target{inv.Tenant, inv.Namespace, inv.Function, inv.Ref})
+	res, err := find(ctx, resolve.Target{Tenant: inv.Tenant, Namespace: inv.Namespace, Function: inv.Function, Ref: inv.Ref})
 	if err != nil {
 		return nil, err
 	}

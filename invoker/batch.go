@@ -12,6 +12,7 @@ import (
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/trigger"
 	"github.com/codesous/sous/invoker/hostcall"
+	"github.com/codesous/sous/invoker/resolve"
 	"github.com/codesous/sous/invoker/sandbox/wire"
 	"github.com/codesous/sous/storage/triggers"
 )
@@ -46,7 +47,7 @@ func (w *worker) serveBatch(b *batch) {
 	}
 	defer w.i.active.Done()
 	t := b.trigger
-	res, err := w.i.resolver.resolve(context.WithoutCancel(b.lead.ctx), target{t.Tenant, t.Namespace, t.Function, t.Ref()})
+	res, err := w.i.resolver.Resolve(context.WithoutCancel(b.lead.ctx), resolve.Target{Tenant: t.Tenant, Namespace: t.Namespace, Function: t.Function, Ref: t.Ref()})
 	if err != nil {
 		w.refuse(b, err)
 		return

@@ -6,6 +6,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/invoker/resolve"
 	"github.com/codesous/sous/storage/activations"
 	"github.com/codesous/sous/tracing"
 )
@@ -38,7 +39,7 @@ func (i *Invoker) enqueue(ctx context.Context, inv *api.Invocation) (*api.Queued
 	if err := i.enqueueable(inv); err != nil {
 		return nil, i.metrics.refuse(inv, false, err)
 	}
-	res, err := i.resolver.resolve(ctx, target{inv.Tenant, inv.Namespace, inv.Function, inv.Ref})
+	res, err := i.resolver.Resolve(ctx, resolve.Target{Tenant: inv.Tenant, Namespace: inv.Namespace, Function: inv.Function, Ref: inv.Ref})
 	if err != nil {
 		return nil, i.metrics.refuse(inv, false, err)
 	}
@@ -83,7 +84,7 @@ func (i *Invoker) enqueueable(inv *api.Invocation) error {
 // version with a short retention allows: a new record would say that it waits. Replayed is
 // false for the call that made the job, also if a worker wrote the record first: both carry its
 // request id. It is false, too, for a call that writes the record of a waiting job again.
-func (i *Invoker) accept(ctx context.Context, inv *api.Invocation, res *resolution) (*api.Queued, error) {
+func (i *Invoker) accept(ctx context.Context, inv *api.Invocation, res *resolve.Resolution) (*api.Queued, error) {
 	id, digest := newActivationID(), ""
 	if inv.IdempotencyKey != "" {
 		id = inv.DerivedID()
@@ -147,7 +148,7 @@ func endOf(state api.JobState) api.Status {
 // jobSpec returns the job of inv: payload, retries, expiry and destinations as the version
 // configures them now, and the alias or version as the caller named it: with an alias, an
 // attempt after a deployment runs the new version.
-func (i *Invoker) jobSpec(inv *api.Invocation, res *resolution, digest string) *api.JobSpec {
+func (i *Invoker) jobSpec(inv *api.Invocation, res *resolve.Resolution, digest string) *api.JobSpec {
 	config := res.Version.Config
 	return &api.JobSpec{
 		Namespace: inv.Namespace, Queue: api.FunctionQueuePrefix + inv.Function, Payload: inv.Event,

@@ -5,6 +5,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/invoker/hostcall"
+	"github.com/codesous/sous/invoker/resolve"
 	"github.com/codesous/sous/invoker/sandbox/wire"
 	"github.com/codesous/sous/storage"
 )
@@ -12,19 +13,26 @@ import (
 // WatchVersions has before called ahead of each read of a version from the store, which every
 // resolution then makes twice: none is kept.
 func (i *Invoker) WatchVersions(before func()) {
-	i.resolver.versions = &watched{i.resolver.versions, i.resolver, before}
+	w := &watched{Source: i.versions, before: before}
+	var err error
+	w.r, err = resolve.New(w)
+	if err != nil {
+		panic(err)
+	}
+	i.resolver.Close()
+	i.resolver = w.r
 }
 
 type watched struct {
-	versionSource
-	r      *resolver
+	resolve.Source
+	r      *resolve.Resolver
 	before func()
 }
 
 func (w *watched) Resolve(ctx context.Context, tenant, namespace, function string, ref api.Ref) (storage.Resolved, error) {
 	w.before()
-	defer w.r.changes.Add(1)
-	return w.versionSource.Resolve(ctx, tenant, namespace, function, ref)
+	defer w.r.InvalidateAll()
+	return w.Source.Resolve(ctx, tenant, namespace, function, ref)
 }
 
 // Overhear passes heard, at each call of name, a function that calls cs.invoke on behalf

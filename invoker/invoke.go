@@ -13,6 +13,7 @@ import (
 	"github.com/codesous/sous/api/sleep"
 	"github.com/codesous/sous/invoker/hostcall"
 	"github.com/codesous/sous/invoker/logsink"
+	"github.com/codesous/sous/invoker/resolve"
 	"github.com/codesous/sous/invoker/sandbox"
 	"github.com/codesous/sous/invoker/sandbox/wire"
 	"github.com/codesous/sous/invoker/slots"
@@ -59,7 +60,7 @@ func (i *Invoker) invoke(ctx context.Context, inv *api.Invocation) (*api.Outcome
 	if err := i.runnable(inv); err != nil {
 		return nil, i.metrics.refuse(inv, false, err)
 	}
-	res, err := i.resolver.resolve(ctx, target{inv.Tenant, inv.Namespace, inv.Function, inv.Ref})
+	res, err := i.resolver.Resolve(ctx, resolve.Target{Tenant: inv.Tenant, Namespace: inv.Namespace, Function: inv.Function, Ref: inv.Ref})
 	if err != nil {
 		if out, err := i.replayGone(ctx, inv); out != nil || err != nil {
 			return i.replayed(inv, false, out, err)
@@ -186,7 +187,7 @@ func unusable(source error, began time.Time, release func()) attempt {
 // execute runs inv and records it. The attempt's resources are freed as soon as the
 // sandbox has answered. detached is set if the activation goes on when execute returns; it
 // then calls leave when it has ended.
-func (i *Invoker) execute(ctx context.Context, inv *api.Invocation, res *resolution, begin int64, a attempt, detached *bool) (*api.Outcome, error) {
+func (i *Invoker) execute(ctx context.Context, inv *api.Invocation, res *resolve.Resolution, begin int64, a attempt, detached *bool) (*api.Outcome, error) {
 	deadline := i.deadline(inv, res)
 	e := execution{i: i, inv: inv, begin: begin, attempt: a, rec: newRecord(inv, res, begin, deadline.UnixMilli(), a.cold)}
 	rec := e.rec
@@ -248,7 +249,7 @@ func (i *Invoker) execute(ctx context.Context, inv *api.Invocation, res *resolut
 }
 
 // deadline returns when an activation that begins now must have ended.
-func (i *Invoker) deadline(inv *api.Invocation, res *resolution) time.Time {
+func (i *Invoker) deadline(inv *api.Invocation, res *resolve.Resolution) time.Time {
 	timeout := time.Duration(res.Version.Config.TimeoutMS) * time.Millisecond
 	if inv.MaxTimeout > 0 {
 		timeout = min(timeout, inv.MaxTimeout)
@@ -398,7 +399,7 @@ func (sc *scope) keepSecrets(box *sandbox.Sandbox) {
 }
 
 // call returns the sandbox's view of the activation, and the scope of its host calls.
-func (i *Invoker) call(inv *api.Invocation, res *resolution, rec *activations.Record, deadline time.Time, logs *logsink.Sink, box *sandbox.Sandbox) (sandbox.Call, *scope) {
+func (i *Invoker) call(inv *api.Invocation, res *resolve.Resolution, rec *activations.Record, deadline time.Time, logs *logsink.Sink, box *sandbox.Sandbox) (sandbox.Call, *scope) {
 	var seen *vault.Seen
 	if box != nil {
 		seen, _ = box.Kept.(*vault.Seen)
@@ -460,9 +461,8 @@ func invokeHead(inv *api.Invocation, rec *activations.Record) wire.InvokeHead {
 }
 
 // program returns the sandbox's view of the version, made at the resolution's first call.
-func (i *Invoker) program(inv *api.Invocation, res *resolution) *sandbox.Program {
-	res.programOnce.Do(func() { res.program = i.newProgram(inv.Tenant, inv.Namespace, inv.Function, &res.Version) })
-	return res.program
+func (i *Invoker) program(inv *api.Invocation, res *resolve.Resolution) *sandbox.Program {
+	return res.Program(func() *sandbox.Program { return i.newProgram(inv.Tenant, inv.Namespace, inv.Function, &res.Version) })
 }
 
 func (i *Invoker) newProgram(tenant, namespace, function string, v *api.Version) *sandbox.Program {

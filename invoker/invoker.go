@@ -7,7 +7,6 @@
 //
 //	invoke.go          the steps, from the invocation to the outcome
 //	idempotency.go     an earlier activation under the same key answers the call
-//	resolve.go         alias → version, from a cache that is at most a second old
 //	authorize.go       the roles that the version admits
 //	invoker/slots      a slot of the version; the sandbox itself comes from sandbox.Pool
 //	invoker/visibility when the running record is written
@@ -42,6 +41,7 @@ import (
 	"github.com/codesous/sous/api/bundle"
 	"github.com/codesous/sous/invoker/hostcall"
 	"github.com/codesous/sous/invoker/models"
+	"github.com/codesous/sous/invoker/resolve"
 	"github.com/codesous/sous/invoker/running"
 	"github.com/codesous/sous/invoker/sandbox"
 	"github.com/codesous/sous/invoker/slots"
@@ -117,7 +117,7 @@ type Invoker struct {
 	broker      *queue.Broker
 	runs        *runs.Runs // nil without a broker
 	worker      *worker
-	resolver    *resolver
+	resolver    *resolve.Resolver
 	limits      *slots.Limits
 	host        hostCalls
 	recorder    *recorder
@@ -162,7 +162,7 @@ func New(ctx context.Context, store *storage.Store, pool *sandbox.Pool, broker *
 		cfg.Logger = zap.NewNop()
 	}
 	versions := storage.NewVersions(store)
-	res, err := newResolver(versions)
+	res, err := resolve.New(versions)
 	if err != nil {
 		return nil, fmt.Errorf("invoker: %w", err)
 	}
@@ -314,7 +314,7 @@ func (i *Invoker) Warm(tenant, namespace, function string, version *api.Version)
 func (i *Invoker) onChange(c storage.Change) {
 	switch c.Kind {
 	case storage.ChangeFunction:
-		i.resolver.invalidate(c.Tenant, c.Namespace, c.Function)
+		i.resolver.Invalidate(c.Tenant, c.Namespace, c.Function)
 	case storage.ChangeTrigger:
 		i.worker.triggers.ReadSoon(triggers.Space{Tenant: c.Tenant, Namespace: c.Namespace})
 	case storage.ChangeCancel:
@@ -325,7 +325,7 @@ func (i *Invoker) onChange(c storage.Change) {
 		i.models.OnChange(c)
 	case storage.ChangeResubscribed:
 		i.models.OnChange(c)
-		i.resolver.invalidateAll()
+		i.resolver.InvalidateAll()
 		i.worker.triggers.ReadAllSoon()
 		i.vault.Changed(c)
 	}
@@ -356,7 +356,18 @@ func (i *Invoker) Close(ctx context.Context) error {
 		i.vault.Close(context.WithoutCancel(ctx)) // bounded by itself
 		i.calls.Close(context.WithoutCancel(ctx)) // as well
 		i.end()
-		i.resolver.close()
+		i.resolver.Close()
 	})
 	return err
+}
+
+// FunctionChanged drops the cached resolutions of a function, on this replica at once and on
+// the others by a notice, which may be lost.
+func (i *Invoker) FunctionChanged(ctx context.Context, tenant, namespace, function string) {
+	i.resolver.Invalidate(tenant, namespace, function)
+	change := storage.Change{Kind: storage.ChangeFunction, Tenant: tenant, Namespace: namespace, Function: function}
+	if err := i.store.PublishChange(ctx, change); err != nil {
+		i.logger.Warn("a change notice was not sent", zap.String("tenant", tenant), zap.String("namespace", namespace),
+			zap.String("function", function), zap.Error(err))
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/invoker/resolve"
 	"github.com/codesous/sous/invoker/usage"
 	"github.com/codesous/sous/metrics"
 	"github.com/codesous/sous/storage/activations"
@@ -114,9 +115,9 @@ func newEngineMetrics(most int) *engineMetrics {
 	return m
 }
 
-func (m *engineMetrics) register(reg prometheus.Registerer, r *resolver) error {
+func (m *engineMetrics) register(reg prometheus.Registerer, r *resolve.Resolver) error {
 	return metrics.Register(reg, m.calls, m.seconds, m.used.CPU, m.used.Memory, m.used.Egress, m.durations, m.refusals, m.replays, m.inFlight,
-		metrics.NewCache("resolutions", r.cache))
+		r.Collector())
 }
 
 func (m *engineMetrics) openEnded(k endedKey) endedSeries {

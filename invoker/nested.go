@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/invoker/resolve"
 )
 
 // nestedEngine runs the functions that cs.invoke calls: it is the Engine of hostcall. It
@@ -30,7 +31,7 @@ func (e nestedEngine) Invoke(ctx context.Context, inv api.Invocation) (*api.Outc
 // of two slots; the third a of a → a → a waits for the first two and is refused. The check
 // knows the callers of this call only. Two chains that hold each other's slots are not
 // found: they end when their wait for a slot does, after a second.
-func (i *Invoker) checkHeld(inv *api.Invocation, res *resolution) error {
+func (i *Invoker) checkHeld(inv *api.Invocation, res *resolve.Resolution) error {
 	held, limit := 0, res.Version.Config.MaxConcurrency
 	for _, c := range inv.Callers {
 		if c.Namespace == inv.Namespace && c.Function == inv.Function && c.Version == res.Version.Version {

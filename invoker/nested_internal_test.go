@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/invoker/resolve"
 	"github.com/codesous/sous/invoker/sandbox"
 	"github.com/codesous/sous/invoker/sandbox/sandboxtest"
 )
@@ -22,7 +23,7 @@ func TestCheckHeldCountsTheVersionsOwnCallers(t *testing.T) {
 		}
 	})
 	i := &Invoker{pool: pool}
-	res := &resolution{}
+	res := &resolve.Resolution{}
 	res.Version.Version, res.Version.Config.MaxConcurrency = 3, 2
 	self := api.Caller{Namespace: "default", Function: "f", Version: 3}
 	for name, tt := range map[string]struct {

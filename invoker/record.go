@@ -11,6 +11,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/event"
+	"github.com/codesous/sous/invoker/resolve"
 	"github.com/codesous/sous/invoker/sandbox"
 	"github.com/codesous/sous/storage/activations"
 	"github.com/codesous/sous/tracing"
@@ -25,7 +26,7 @@ import (
 // A derived id comes with a claim, a random value by which a caller whose write has an
 // unknown outcome recognizes its own record. beginMS is the moment at which the slot was
 // taken.
-func newRecord(inv *api.Invocation, res *resolution, beginMS, deadlineMS int64, cold bool) *activations.Record {
+func newRecord(inv *api.Invocation, res *resolve.Resolution, beginMS, deadlineMS int64, cold bool) *activations.Record {
 	var id, digest, claim string
 	switch {
 	case inv.IdempotencyKey != "":

@@ -9,6 +9,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/event"
+	"github.com/codesous/sous/invoker/resolve"
 	"github.com/codesous/sous/invoker/sandbox"
 	"github.com/codesous/sous/storage/activations"
 )
@@ -81,12 +82,12 @@ func (j *leasedJob) invocation() *api.Invocation {
 // acquire resolves the job's function again at each attempt, checks its caller's roles
 // again, and takes a slot and a sandbox for it. res is nil if the function was not
 // resolved. After an error the caller holds neither slot nor sandbox.
-func (w *worker) acquire(ctx context.Context, j *leasedJob, inv *api.Invocation) (res *resolution, a attempt, err error) {
+func (w *worker) acquire(ctx context.Context, j *leasedJob, inv *api.Invocation) (res *resolve.Resolution, a attempt, err error) {
 	i := w.i
 	if err := i.admit(ctx, inv.Tenant); err != nil {
 		return nil, a, err
 	}
-	res, err = i.resolver.resolve(ctx, target{inv.Tenant, inv.Namespace, inv.Function, inv.Ref})
+	res, err = i.resolver.Resolve(ctx, resolve.Target{Tenant: inv.Tenant, Namespace: inv.Namespace, Function: inv.Function, Ref: inv.Ref})
 	if err != nil {
 		return nil, a, err
 	}
@@ -149,7 +150,7 @@ func refused(err error) attempt {
 // The beginning is a compare-and-set: a worker that finds a record that has ended, or that is
 // at this attempt already, runs nothing, and settles the job as that record says. So an activation
 // that ended, whose worker died before it settled the job, is not run again.
-func (w *worker) run(ctx context.Context, j *leasedJob, inv *api.Invocation, res *resolution, a attempt) {
+func (w *worker) run(ctx context.Context, j *leasedJob, inv *api.Invocation, res *resolve.Resolution, a attempt) {
 	i := w.i
 	begin := i.store.NowMS()
 	rec, deadline := j.attempt(res, i.store.Now(), a.cold)
@@ -207,7 +208,7 @@ func (w *worker) run(ctx context.Context, j *leasedJob, inv *api.Invocation, res
 // attempt returns the activation's record as the job's attempt begins, and the attempt's
 // deadline. res is nil if the function was not resolved; the deadline is now in that case.
 // Each attempt has the whole timeout of its version.
-func (j *leasedJob) attempt(res *resolution, now time.Time, cold bool) (*activations.Record, time.Time) {
+func (j *leasedJob) attempt(res *resolve.Resolution, now time.Time, cold bool) (*activations.Record, time.Time) {
 	rec := activations.Queued(j.queue.Tenant, j.job.ID, j.job.Spec)
 	rec.Status, rec.Attempt, rec.ColdStart = api.StatusRunning, j.job.Attempt, cold
 	rec.InQueue(j.queue.Queue, j.job.Attempt)

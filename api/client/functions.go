@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/traffic"
 )
 
 // NewFunction is the request that creates a function. Empty fields take the server's
@@ -34,8 +35,8 @@ func (n *Namespace) Functions(ctx context.Context, o PageOptions) (api.Page[api.
 
 // FunctionCalls returns one page of the namespace's functions, by name, with their aliases,
 // their calls of the last 24 hours and their last failures.
-func (n *Namespace) FunctionCalls(ctx context.Context, o PageOptions) (api.Page[api.FunctionCalls], error) {
-	var out api.Page[api.FunctionCalls]
+func (n *Namespace) FunctionCalls(ctx context.Context, o PageOptions) (api.Page[traffic.Function], error) {
+	var out api.Page[traffic.Function]
 	_, err := n.tenant.c.call(ctx, &request{method: http.MethodGet, path: n.path("functions") + ":calls", query: o.query()}, nil, &out)
 	return out, err
 }

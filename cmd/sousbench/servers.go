@@ -18,13 +18,14 @@ import (
 
 	"github.com/codesous/sous/api/bundle"
 	"github.com/codesous/sous/api/client"
+	"github.com/codesous/sous/cmd/sousbench/brokers"
 	"github.com/codesous/sous/storage/storeserver"
 )
 
 // The tenant and namespace of all that is measured.
 const (
-	tenant    = "t_bench0"
-	namespace = "bench"
+	tenant    = brokers.Tenant
+	namespace = brokers.Namespace
 )
 
 // process is a server that a benchmark started. Its stop must be called, once.

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/traffic"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/calls"
 	"github.com/codesous/sous/storage/storagetest"
@@ -27,7 +28,7 @@ func TestCountsOfReplicas(t *testing.T) {
 		end := func(c *calls.Counter, function string, status api.Status, at time.Duration, ms int64) {
 			a := api.Activation{ActivationID: function + string(status), Tenant: tenant, Namespace: "default", Function: function, Status: status, EndMS: now + at.Milliseconds(), DurationMS: ms}
 			if status == api.StatusError {
-				a.Error = &api.ActivationError{Type: "Error", Message: strings.Repeat("ä", api.MaxFailureMessageBytes)}
+				a.Error = &api.ActivationError{Type: "Error", Message: strings.Repeat("ä", traffic.MaxMessageBytes)}
 			}
 			c.Ended(&a, 128)
 		}
@@ -42,7 +43,7 @@ func TestCountsOfReplicas(t *testing.T) {
 		one.Flush(t.Context())
 		two.Close(t.Context())
 		one.Flush(t.Context()) // writes nothing again
-		got := []api.FunctionCalls{called("mail"), called("idle")}
+		got := []traffic.Function{called("mail"), called("idle")}
 		if err := calls.New(s).Add(t.Context(), tenant, "default", got); err != nil {
 			t.Fatalf("Add: %v", err)
 		}
@@ -50,15 +51,15 @@ func TestCountsOfReplicas(t *testing.T) {
 		since := (now/hour - 23) * hour
 		p50, p99 := int64(7), int64(512) // 4 + 4 * 49/97
 		mail := got[0]
-		if mail.LastFailure == nil || len(mail.LastFailure.Message) != api.MaxFailureMessageBytes || mail.LastFailure.ActivationID != "mailerror" {
-			t.Errorf("last failure: got %+v, want a message of %d bytes", mail.LastFailure, api.MaxFailureMessageBytes)
+		if mail.LastFailure == nil || len(mail.LastFailure.Message) != traffic.MaxMessageBytes || mail.LastFailure.ActivationID != "mailerror" {
+			t.Errorf("last failure: got %+v, want a message of %d bytes", mail.LastFailure, traffic.MaxMessageBytes)
 		}
 		got[0].LastFailure = nil
-		want := []api.FunctionCalls{
-			{FunctionDetail: mail.FunctionDetail, SinceMS: since, Calls: 100, Failures: 1, P50MS: &p50, P99MS: &p99, Durations: []api.DurationCount{
+		want := []traffic.Function{
+			{FunctionDetail: mail.FunctionDetail, SinceMS: since, Calls: 100, Failures: 1, P50MS: &p50, P99MS: &p99, Durations: []traffic.Duration{
 				{BelowMS: 1, Calls: 1}, {BelowMS: 8, Calls: 97}, {BelowMS: 512, Calls: 1}, {BelowMS: 1 << 20, Calls: 1},
 			}},
-			{FunctionDetail: called("idle").FunctionDetail, SinceMS: since, Durations: []api.DurationCount{}},
+			{FunctionDetail: called("idle").FunctionDetail, SinceMS: since, Durations: []traffic.Duration{}},
 		}
 		if d := cmp.Diff(want, got); d != "" {
 			t.Errorf("Add: difference (-want +got):\n%s", d)
@@ -77,9 +78,9 @@ func TestARecreatedFunctionHasNoCalls(t *testing.T) {
 			_, err := functions.Create(t.Context(), f)
 			return err
 		}
-		counted := func() api.FunctionCalls {
+		counted := func() traffic.Function {
 			t.Helper()
-			got := []api.FunctionCalls{called("mail")}
+			got := []traffic.Function{called("mail")}
 			if err := calls.New(s).Add(t.Context(), f.Tenant, "default", got); err != nil {
 				t.Fatalf("Add: %v", err)
 			}
@@ -123,7 +124,7 @@ func TestFlushOfWritesOneNamespace(t *testing.T) {
 		tenant, c := storagetest.Tenant(t), calls.NewCounter(t.Context(), s, zap.NewNop())
 		counted := func(namespace string) int64 {
 			t.Helper()
-			got := []api.FunctionCalls{called("mail")}
+			got := []traffic.Function{called("mail")}
 			if err := calls.New(s).Add(t.Context(), tenant, namespace, got); err != nil {
 				t.Fatalf("Add: %v", err)
 			}
@@ -160,7 +161,7 @@ func TestCountsOnceWhenTheReplyIsLost(t *testing.T) {
 	if network.Lose.Load() {
 		t.Error("Flush: got its reply, want it lost")
 	}
-	got := []api.FunctionCalls{called("mail")}
+	got := []traffic.Function{called("mail")}
 	if err := calls.New(s).Add(t.Context(), a.Tenant, "default", got); err != nil || got[0].Calls != 1 {
 		t.Errorf("Add: got %d calls and error %v, want 1", got[0].Calls, err)
 	}
@@ -173,7 +174,7 @@ func TestAFailedPipelineDropsItsOwnCounts(t *testing.T) {
 	s := storagetest.Open(t, storage.Config{URL: storagetest.Redis(t).URL, Hook: func(c redis.UniversalClient) { c.AddHook(refuser) }})
 	tenant, c := storagetest.Tenant(t), calls.NewCounter(t.Context(), s, zap.NewNop())
 	const functions = 3 * 512
-	var of []api.FunctionCalls
+	var of []traffic.Function
 	for i := range functions {
 		a := api.Activation{ActivationID: "a", Tenant: tenant, Namespace: "default", Function: fmt.Sprintf("f%d", i), Status: api.StatusSuccess, EndMS: s.NowMS()}
 		c.Ended(&a, 128)
@@ -218,6 +219,6 @@ func TestCloseDoesNotWaitForAStoreThatHangs(t *testing.T) {
 }
 
 // called returns a function without calls.
-func called(name string) api.FunctionCalls {
-	return api.FunctionCalls{FunctionDetail: api.FunctionDetail{Function: api.Function{Name: name}}}
+func called(name string) traffic.Function {
+	return traffic.Function{FunctionDetail: api.FunctionDetail{Function: api.Function{Name: name}}}
 }

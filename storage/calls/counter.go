@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/traffic"
 	"github.com/codesous/sous/storage"
 )
 
@@ -51,7 +52,7 @@ type place struct {
 type tally struct {
 	durations [buckets]int64
 	failures  int64
-	last      *api.FunctionFailure
+	last      *traffic.Failure
 	used      used
 }
 
@@ -87,13 +88,13 @@ func (c *Counter) Ended(a *api.Activation, memoryMB int) {
 }
 
 // failureOf returns a failure, nil for a call that succeeded or was cancelled.
-func failureOf(a *api.Activation) *api.FunctionFailure {
+func failureOf(a *api.Activation) *traffic.Failure {
 	if a.Status != api.StatusError && a.Status != api.StatusTimeout {
 		return nil
 	}
-	f := &api.FunctionFailure{AtMS: a.EndMS, ActivationID: a.ActivationID, Status: a.Status}
+	f := &traffic.Failure{AtMS: a.EndMS, ActivationID: a.ActivationID, Status: a.Status}
 	if a.Error != nil {
-		f.Type, f.Message = a.Error.Type, api.TruncateText(a.Error.Message, api.MaxFailureMessageBytes)
+		f.Type, f.Message = a.Error.Type, api.TruncateText(a.Error.Message, traffic.MaxMessageBytes)
 	}
 	return f
 }

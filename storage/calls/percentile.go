@@ -3,7 +3,7 @@ package calls
 import (
 	"math"
 
-	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/traffic"
 )
 
 // percentile estimates the duration in milliseconds, rounded up, that the share of calls, from
@@ -11,7 +11,7 @@ import (
 // assumes that the calls of a bucket are spread evenly over it:
 //
 //	{below 64 ms: 90 calls, below 128 ms: 10 calls}, .99   64 + (128-64) * 9/10 = 122 ms
-func percentile(durations []api.DurationCount, share float64) *int64 {
+func percentile(durations []traffic.Duration, share float64) *int64 {
 	total := int64(0)
 	for _, d := range durations {
 		total += d.Calls

@@ -14,6 +14,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/client"
+	"github.com/codesous/sous/api/traffic"
 	"github.com/codesous/sous/cmd/sous/internal/cli/command"
 )
 
@@ -29,19 +30,19 @@ const (
 // topSample is one reading of all numbers.
 type topSample struct {
 	at        time.Time
-	functions []api.FunctionCalls
+	functions []traffic.Function
 	queues    []api.Queue
 }
 
 // topFunction is a line about a function. Rates are null in the first reading.
 type topFunction struct {
-	Function       string               `json:"function"`
-	CallsPerSecond *float64             `json:"calls_per_second"`
-	Calls          int64                `json:"calls"` // since about a day
-	Failures       int64                `json:"failures"`
-	P50MS          *int64               `json:"p50_ms"`
-	P99MS          *int64               `json:"p99_ms"`
-	LastFailure    *api.FunctionFailure `json:"last_failure"`
+	Function       string           `json:"function"`
+	CallsPerSecond *float64         `json:"calls_per_second"`
+	Calls          int64            `json:"calls"` // since about a day
+	Failures       int64            `json:"failures"`
+	P50MS          *int64           `json:"p50_ms"`
+	P99MS          *int64           `json:"p99_ms"`
+	LastFailure    *traffic.Failure `json:"last_failure"`
 }
 
 // topQueue is a line about a queue.

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/traffic"
 	"github.com/codesous/sous/cmd/sous/internal/cli/command"
 )
 
@@ -33,7 +34,7 @@ where several replicas run functions, up to 2 seconds late. LAST FAILURE is kept
 }
 
 // functionRow returns the cells of a function in a list.
-func functionRow(f api.FunctionCalls) []string {
+func functionRow(f traffic.Function) []string {
 	version := "-"
 	aliases := make([]string, 0, len(f.Aliases))
 	for _, alias := range f.Aliases {
@@ -52,7 +53,7 @@ func functionRow(f api.FunctionCalls) []string {
 }
 
 // failureText returns the time and the summary of a failure, "-" without one.
-func failureText(f *api.FunctionFailure) string {
+func failureText(f *traffic.Failure) string {
 	if f == nil {
 		return "-"
 	}

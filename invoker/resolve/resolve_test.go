@@ -1,4 +1,4 @@
-package invoker
+package resolve
 
 import (
 	"context"
@@ -29,19 +29,19 @@ func (m *movingAlias) Resolve(context.Context, string, string, string, api.Ref) 
 // it, now or from the cache.
 func TestResolverReadsAgainWhatAChangePassed(t *testing.T) {
 	t.Parallel()
-	for name, change := range map[string]func(*resolver){
-		"of the function": func(r *resolver) { r.invalidate("t_test00", "n", "f") },
-		"unheard":         func(r *resolver) { r.invalidateAll() },
+	for name, change := range map[string]func(*Resolver){
+		"of the function": func(r *Resolver) { r.Invalidate("t_test00", "n", "f") },
+		"unheard":         func(r *Resolver) { r.InvalidateAll() },
 	} {
 		source := &movingAlias{}
-		r, err := newResolver(source)
+		r, err := New(source)
 		if err != nil {
-			t.Fatalf("newResolver: %v", err)
+			t.Fatalf("New: %v", err)
 		}
-		t.Cleanup(r.close)
+		t.Cleanup(r.Close)
 		source.during = func() { change(r) }
 		for range 2 {
-			got, err := r.resolve(t.Context(), target{"t_test00", "n", "f", api.Ref{Alias: "prod"}})
+			got, err := r.Resolve(t.Context(), Target{"t_test00", "n", "f", api.Ref{Alias: "prod"}})
 			if err != nil || got.Version.Version < 2 {
 				t.Errorf("resolve after %s: got %+v and error %v, want version 2 or later", name, got, err)
 			}
