@@ -12,7 +12,7 @@ import (
 
 const someBudget = `{"scope":"queue","target":"payments/emails","daily_usd":0.5,"on_exceed":"reject"}`
 
-// Budgets are changed under conditions, have defaults, and refuse a wrong value with its field.
+// Budgets are changed under conditions, have defaults, and bad settings are refused with their field.
 func TestBudgets(t *testing.T) {
 	t.Parallel()
 	h := start(t)
