@@ -32,7 +32,7 @@ func steps(ctx context.Context, o options) ([]row, error) {
 		return nil, err
 	}
 	defer b.close()
-	const config = `{"limits": {"timeoutMs": 60000, "memoryMb": 64, "maxConcurrency": 64}}`
+	const config = `{"timeout_ms": 60000, "memory_mb": 64, "max_concurrency": 64}`
 	for name, source := range map[string]string{"steps": stepsSource, "plain": helloSource} {
 		if err := publish(ctx, b.sous, name, source, config); err != nil {
 			return nil, err
