@@ -15,10 +15,10 @@ const summaryAliases = 20
 // Summaries returns a page of a namespace's functions by name, after the name after, each with
 // its latest version, its first summaryAliases aliases and api.DefaultAlias, and without calls.
 // next is as in List.
-func (r *Functions) Summaries(ctx context.Context, tenant, namespace, after string, limit int) (items []traffic.Function, next string, err error) {
+func (r *Functions) Summaries(ctx context.Context, tenant, namespace, after string, limit int) (items []traffic.FunctionCalls, next string, err error) {
 	found, next, err := r.List(ctx, tenant, namespace, after, limit)
 	if err != nil || len(found) == 0 {
-		return []traffic.Function{}, next, err
+		return []traffic.FunctionCalls{}, next, err
 	}
 	pipe := r.s.rdb.Pipeline()
 	latest, names := make([]*redis.StringCmd, len(found)), make([]*redis.StringSliceCmd, len(found))
@@ -30,11 +30,11 @@ func (r *Functions) Summaries(ctx context.Context, tenant, namespace, after stri
 	if err := ExecOptional(ctx, pipe); err != nil {
 		return nil, "", Failure(ctx, "list functions", err)
 	}
-	items = make([]traffic.Function, len(found))
+	items = make([]traffic.FunctionCalls, len(found))
 	var keys []string
 	var owners []int
 	for i, f := range found {
-		items[i] = traffic.Function{FunctionDetail: api.FunctionDetail{Function: f, Aliases: []api.Alias{}}}
+		items[i] = traffic.FunctionCalls{FunctionDetail: api.FunctionDetail{Function: f, Aliases: []api.Alias{}}}
 		n, err := parseSeq(latest[i].Val())
 		if err != nil {
 			return nil, "", err

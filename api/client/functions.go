@@ -35,8 +35,8 @@ func (n *Namespace) Functions(ctx context.Context, o PageOptions) (api.Page[api.
 
 // FunctionCalls returns one page of the namespace's functions, by name, with their aliases,
 // their calls of the last 24 hours and their last failures.
-func (n *Namespace) FunctionCalls(ctx context.Context, o PageOptions) (api.Page[traffic.Function], error) {
-	var out api.Page[traffic.Function]
+func (n *Namespace) FunctionCalls(ctx context.Context, o PageOptions) (api.Page[traffic.FunctionCalls], error) {
+	var out api.Page[traffic.FunctionCalls]
 	_, err := n.tenant.c.call(ctx, &request{method: http.MethodGet, path: n.path("functions") + ":calls", query: o.query()}, nil, &out)
 	return out, err
 }

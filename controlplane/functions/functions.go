@@ -183,9 +183,9 @@ func (a *API) listFunctions(ctx context.Context, in *listFunctionsInput) (*rest.
 // listFunctionCalls answers with a page of a namespace's functions by name, each as a summary
 // (storage.Functions.Summaries) with its calls: all of this replica, and those of others until
 // their last flush.
-func (a *API) listFunctionCalls(ctx context.Context, in *listFunctionsInput) (*rest.PageOutput[traffic.Function], error) {
+func (a *API) listFunctionCalls(ctx context.Context, in *listFunctionsInput) (*rest.PageOutput[traffic.FunctionCalls], error) {
 	tenant, namespace := string(in.Tenant), string(in.Namespace)
-	return rest.ReadPage(rest.ListScope("function-calls", tenant, namespace), in.Cursor, func(after string) ([]traffic.Function, string, error) {
+	return rest.ReadPage(rest.ListScope("function-calls", tenant, namespace), in.Cursor, func(after string) ([]traffic.FunctionCalls, string, error) {
 		items, next, err := a.functions.Summaries(ctx, tenant, namespace, after, in.Limit)
 		if err != nil {
 			return nil, "", err

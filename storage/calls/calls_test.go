@@ -43,7 +43,7 @@ func TestCountsOfReplicas(t *testing.T) {
 		one.Flush(t.Context())
 		two.Close(t.Context())
 		one.Flush(t.Context()) // writes nothing again
-		got := []traffic.Function{called("mail"), called("idle")}
+		got := []traffic.FunctionCalls{called("mail"), called("idle")}
 		if err := calls.New(s).Add(t.Context(), tenant, "default", got); err != nil {
 			t.Fatalf("Add: %v", err)
 		}
@@ -55,11 +55,11 @@ func TestCountsOfReplicas(t *testing.T) {
 			t.Errorf("last failure: got %+v, want a message of %d bytes", mail.LastFailure, traffic.MaxMessageBytes)
 		}
 		got[0].LastFailure = nil
-		want := []traffic.Function{
-			{FunctionDetail: mail.FunctionDetail, SinceMS: since, Calls: 100, Failures: 1, P50MS: &p50, P99MS: &p99, Durations: []traffic.Duration{
+		want := []traffic.FunctionCalls{
+			{FunctionDetail: mail.FunctionDetail, SinceMS: since, Calls: 100, Failures: 1, P50MS: &p50, P99MS: &p99, Durations: []traffic.DurationCount{
 				{BelowMS: 1, Calls: 1}, {BelowMS: 8, Calls: 97}, {BelowMS: 512, Calls: 1}, {BelowMS: 1 << 20, Calls: 1},
 			}},
-			{FunctionDetail: called("idle").FunctionDetail, SinceMS: since, Durations: []traffic.Duration{}},
+			{FunctionDetail: called("idle").FunctionDetail, SinceMS: since, Durations: []traffic.DurationCount{}},
 		}
 		if d := cmp.Diff(want, got); d != "" {
 			t.Errorf("Add: difference (-want +got):\n%s", d)
@@ -78,9 +78,9 @@ func TestARecreatedFunctionHasNoCalls(t *testing.T) {
 			_, err := functions.Create(t.Context(), f)
 			return err
 		}
-		counted := func() traffic.Function {
+		counted := func() traffic.FunctionCalls {
 			t.Helper()
-			got := []traffic.Function{called("mail")}
+			got := []traffic.FunctionCalls{called("mail")}
 			if err := calls.New(s).Add(t.Context(), f.Tenant, "default", got); err != nil {
 				t.Fatalf("Add: %v", err)
 			}
@@ -124,7 +124,7 @@ func TestFlushOfWritesOneNamespace(t *testing.T) {
 		tenant, c := storagetest.Tenant(t), calls.NewCounter(t.Context(), s, zap.NewNop())
 		counted := func(namespace string) int64 {
 			t.Helper()
-			got := []traffic.Function{called("mail")}
+			got := []traffic.FunctionCalls{called("mail")}
 			if err := calls.New(s).Add(t.Context(), tenant, namespace, got); err != nil {
 				t.Fatalf("Add: %v", err)
 			}
@@ -161,7 +161,7 @@ func TestCountsOnceWhenTheReplyIsLost(t *testing.T) {
 	if network.Lose.Load() {
 		t.Error("Flush: got its reply, want it lost")
 	}
-	got := []traffic.Function{called("mail")}
+	got := []traffic.FunctionCalls{called("mail")}
 	if err := calls.New(s).Add(t.Context(), a.Tenant, "default", got); err != nil || got[0].Calls != 1 {
 		t.Errorf("Add: got %d calls and error %v, want 1", got[0].Calls, err)
 	}
@@ -174,7 +174,7 @@ func TestAFailedPipelineDropsItsOwnCounts(t *testing.T) {
 	s := storagetest.Open(t, storage.Config{URL: storagetest.Redis(t).URL, Hook: func(c redis.UniversalClient) { c.AddHook(refuser) }})
 	tenant, c := storagetest.Tenant(t), calls.NewCounter(t.Context(), s, zap.NewNop())
 	const functions = 3 * 512
-	var of []traffic.Function
+	var of []traffic.FunctionCalls
 	for i := range functions {
 		a := api.Activation{ActivationID: "a", Tenant: tenant, Namespace: "default", Function: fmt.Sprintf("f%d", i), Status: api.StatusSuccess, EndMS: s.NowMS()}
 		c.Ended(&a, 128)
@@ -219,6 +219,6 @@ func TestCloseDoesNotWaitForAStoreThatHangs(t *testing.T) {
 }
 
 // called returns a function without calls.
-func called(name string) traffic.Function {
-	return traffic.Function{FunctionDetail: api.FunctionDetail{Function: api.Function{Name: name}}}
+func called(name string) traffic.FunctionCalls {
+	return traffic.FunctionCalls{FunctionDetail: api.FunctionDetail{Function: api.Function{Name: name}}}
 }

@@ -52,7 +52,7 @@ type place struct {
 type tally struct {
 	durations [buckets]int64
 	failures  int64
-	last      *traffic.Failure
+	last      *traffic.FunctionFailure
 	used      used
 }
 
@@ -88,11 +88,11 @@ func (c *Counter) Ended(a *api.Activation, memoryMB int) {
 }
 
 // failureOf returns a failure, nil for a call that succeeded or was cancelled.
-func failureOf(a *api.Activation) *traffic.Failure {
+func failureOf(a *api.Activation) *traffic.FunctionFailure {
 	if a.Status != api.StatusError && a.Status != api.StatusTimeout {
 		return nil
 	}
-	f := &traffic.Failure{AtMS: a.EndMS, ActivationID: a.ActivationID, Status: a.Status}
+	f := &traffic.FunctionFailure{AtMS: a.EndMS, ActivationID: a.ActivationID, Status: a.Status}
 	if a.Error != nil {
 		f.Type, f.Message = a.Error.Type, api.TruncateText(a.Error.Message, traffic.MaxMessageBytes)
 	}

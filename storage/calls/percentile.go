@@ -11,7 +11,7 @@ import (
 // assumes that the calls of a bucket are spread evenly over it:
 //
 //	{below 64 ms: 90 calls, below 128 ms: 10 calls}, .99   64 + (128-64) * 9/10 = 122 ms
-func percentile(durations []traffic.Duration, share float64) *int64 {
+func percentile(durations []traffic.DurationCount, share float64) *int64 {
 	total := int64(0)
 	for _, d := range durations {
 		total += d.Calls

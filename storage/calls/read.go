@@ -28,7 +28,7 @@ type replies struct {
 
 // Add sets the calls of the functions of a namespace that of names: those of the current hour
 // and of the 23 hours before. CodeStoreUnavailable.
-func (r *Repository) Add(ctx context.Context, tenant, namespace string, of []traffic.Function) error {
+func (r *Repository) Add(ctx context.Context, tenant, namespace string, of []traffic.FunctionCalls) error {
 	if len(of) == 0 {
 		return nil
 	}
@@ -52,16 +52,16 @@ func (r *Repository) Add(ctx context.Context, tenant, namespace string, of []tra
 		for d, reply := range all[i].days {
 			sum(&of[i], &durations, reply.Val(), hour/hoursOfDay-int64(d), from)
 		}
-		of[i].Durations = []traffic.Duration{}
+		of[i].Durations = []traffic.DurationCount{}
 		for b, n := range durations {
 			if n > 0 {
-				of[i].Durations = append(of[i].Durations, traffic.Duration{BelowMS: 1 << b, Calls: n})
+				of[i].Durations = append(of[i].Durations, traffic.DurationCount{BelowMS: 1 << b, Calls: n})
 				of[i].Calls += n
 			}
 		}
 		of[i].P50MS, of[i].P99MS = percentile(of[i].Durations, .5), percentile(of[i].Durations, .99)
 		if raw := all[i].failure.Val(); raw != "" {
-			last, err := storage.Decode[traffic.Failure](raw)
+			last, err := storage.Decode[traffic.FunctionFailure](raw)
 			if err != nil {
 				return err
 			}
@@ -73,7 +73,7 @@ func (r *Repository) Add(ctx context.Context, tenant, namespace string, of []tra
 
 // sum adds the counts of a day, from the hour from on, to f and durations. It skips fields that
 // it does not know, such as those of a newer release.
-func sum(f *traffic.Function, durations *[buckets]int64, counts map[string]string, day, from int64) {
+func sum(f *traffic.FunctionCalls, durations *[buckets]int64, counts map[string]string, day, from int64) {
 	for field, text := range counts {
 		inDay, kind, _ := strings.Cut(field, ":")
 		hour, err := strconv.ParseInt(inDay, 10, 64)

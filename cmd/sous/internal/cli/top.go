@@ -30,7 +30,7 @@ const (
 // topSample is one reading of all numbers.
 type topSample struct {
 	at        time.Time
-	functions []traffic.Function
+	functions []traffic.FunctionCalls
 	queues    []api.Queue
 }
 
@@ -42,7 +42,7 @@ type topFunction struct {
 	Failures       int64            `json:"failures"`
 	P50MS          *int64           `json:"p50_ms"`
 	P99MS          *int64           `json:"p99_ms"`
-	LastFailure    *traffic.Failure `json:"last_failure"`
+	LastFailure    *traffic.FunctionFailure `json:"last_failure"`
 }
 
 // topQueue is a line about a queue.

@@ -15,7 +15,7 @@ import (
 func topSampleAt(at time.Time, calls, ended int64) topSample {
 	return topSample{
 		at:        at,
-		functions: []traffic.Function{{FunctionDetail: functionNamed("idle"), Calls: 7}, {FunctionDetail: functionNamed("busy"), Calls: calls, Failures: 2, LastFailure: &traffic.Failure{AtMS: 1, Type: api.ErrException, Message: strings.Repeat("long ", 40)}}},
+		functions: []traffic.FunctionCalls{{FunctionDetail: functionNamed("idle"), Calls: 7}, {FunctionDetail: functionNamed("busy"), Calls: calls, Failures: 2, LastFailure: &traffic.FunctionFailure{AtMS: 1, Type: api.ErrException, Message: strings.Repeat("long ", 40)}}},
 		queues:    []api.Queue{{Queue: "mail", Depths: map[api.JobState]int64{api.JobCompleted: ended, api.JobPending: 3, api.JobActive: 1}, OldestPendingMS: 4200}},
 	}
 }
@@ -62,7 +62,7 @@ func TestTopFitsTheTerminal(t *testing.T) {
 	at := time.Unix(1_700_000_000, 0)
 	s := topSampleAt(at, 1, 1)
 	for range 60 {
-		s.functions = append(s.functions, traffic.Function{FunctionDetail: functionNamed("more")})
+		s.functions = append(s.functions, traffic.FunctionCalls{FunctionDetail: functionNamed("more")})
 		s.queues = append(s.queues, api.Queue{Queue: "more"})
 	}
 	for _, sample := range []topSample{{at: at}, topSampleAt(at, 1, 1), s} {

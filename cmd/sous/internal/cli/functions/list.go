@@ -34,7 +34,7 @@ where several replicas run functions, up to 2 seconds late. LAST FAILURE is kept
 }
 
 // functionRow returns the cells of a function in a list.
-func functionRow(f traffic.Function) []string {
+func functionRow(f traffic.FunctionCalls) []string {
 	version := "-"
 	aliases := make([]string, 0, len(f.Aliases))
 	for _, alias := range f.Aliases {
@@ -53,7 +53,7 @@ func functionRow(f traffic.Function) []string {
 }
 
 // failureText returns the time and the summary of a failure, "-" without one.
-func failureText(f *traffic.Failure) string {
+func failureText(f *traffic.FunctionFailure) string {
 	if f == nil {
 		return "-"
 	}
