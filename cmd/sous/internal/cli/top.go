@@ -36,12 +36,12 @@ type topSample struct {
 
 // topFunction is a line about a function. Rates are null in the first reading.
 type topFunction struct {
-	Function       string           `json:"function"`
-	CallsPerSecond *float64         `json:"calls_per_second"`
-	Calls          int64            `json:"calls"` // since about a day
-	Failures       int64            `json:"failures"`
-	P50MS          *int64           `json:"p50_ms"`
-	P99MS          *int64           `json:"p99_ms"`
+	Function       string                   `json:"function"`
+	CallsPerSecond *float64                 `json:"calls_per_second"`
+	Calls          int64                    `json:"calls"` // since about a day
+	Failures       int64                    `json:"failures"`
+	P50MS          *int64                   `json:"p50_ms"`
+	P99MS          *int64                   `json:"p99_ms"`
 	LastFailure    *traffic.FunctionFailure `json:"last_failure"`
 }
 
