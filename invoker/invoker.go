@@ -53,10 +53,10 @@ import (
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/activations"
 	"github.com/codesous/sous/storage/activity"
+	"github.com/codesous/sous/storage/budgets"
 	"github.com/codesous/sous/storage/calls"
 	"github.com/codesous/sous/storage/kvstore"
 	"github.com/codesous/sous/storage/secrets"
-	"github.com/codesous/sous/storage/spending"
 	"github.com/codesous/sous/storage/triggers"
 	"github.com/codesous/sous/tracing"
 )
@@ -124,7 +124,7 @@ type Invoker struct {
 	running     *running.Registry
 	vault       *vault.Vault
 	models      *models.Client
-	spending    *spending.Recorder
+	spending    *budgets.Recorder
 	turns       *turns.Turns
 	observer    Observer // may be nil
 	quotas      Quotas   // may be nil
@@ -186,12 +186,17 @@ func New(ctx context.Context, store *storage.Store, pool *sandbox.Pool, broker *
 		calls:       calls.NewCounter(life, store, cfg.Logger),
 		tracer:      tracing.New(cfg.Tracer, "invoker"),
 		logger:      cfg.Logger,
-		spending:    spending.NewRecorder(store),
 		observer:    cfg.Observer,
 		quotas:      cfg.Quotas,
 	}
 	i.turns = turns.ForLogs()
 	i.vault = vault.New(life, store, vault.Config{Secrets: cfg.Secrets, TTL: cfg.SecretsTTL, Window: cfg.SecretsWindow, Logger: cfg.Logger, Turns: i.turns})
+	repository, err := i.budgets()
+	if err != nil {
+		end()
+		return nil, fmt.Errorf("invoker: %w", err)
+	}
+	i.spending = budgets.NewRecorder(repository)
 	if broker != nil {
 		i.runs = runs.New(store, broker)
 	}

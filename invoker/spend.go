@@ -15,6 +15,7 @@ import (
 	"github.com/codesous/sous/invoker/sandbox/wire"
 	"github.com/codesous/sous/invoker/vault"
 	"github.com/codesous/sous/storage/activations"
+	"github.com/codesous/sous/storage/budgets"
 	"github.com/codesous/sous/storage/spending"
 )
 
@@ -35,14 +36,22 @@ func (i *Invoker) prices() *spending.Prices {
 	return i.broker.Prices()
 }
 
+// budgets returns the budgets that the broker applies, or, without a broker, those of the store.
+func (i *Invoker) budgets() (*budgets.Repository, error) {
+	if i.broker == nil {
+		return budgets.New(i.store, func(int64) {}) // it changes none
+	}
+	return i.broker.Budgets(), nil
+}
+
 // asCaller returns an activation as a caller of models. What it spends is added to the sums of the
-// tenant; for an attempt of a job, join replaces Spend.
+// tenant and of its budgets; for an attempt of a job, join replaces Admit and Spend.
 func (i *Invoker) asCaller(inv *api.Invocation, rec *activations.Record, logs *logsink.Sink) *models.Caller {
-	by := spending.Spender{Namespace: inv.Namespace, Function: inv.Function}
 	return &models.Caller{
 		Activation: rec.ActivationID, Request: rec.RequestID,
+		Admit: func(ctx context.Context) error { return i.spending.Admit(ctx, inv.Tenant, inv.Namespace, inv.Function) },
 		Spend: func(ctx context.Context, u agent.Usage) error {
-			return i.spending.Add(ctx, inv.Tenant, by, []agent.Usage{u})
+			return i.spending.Add(ctx, inv.Tenant, inv.Namespace, inv.Function, []agent.Usage{u})
 		},
 		Log: func(line []byte) {
 			logs.Add(wire.LogRecord{TSMS: i.store.NowMS(), Level: infoLevel, JSON: true, Text: line})

@@ -46,6 +46,9 @@ type Caller struct {
 	Send func(*http.Request) (*http.Response, error)
 	// Explain returns the error of the body of a response with a code for the function.
 	Explain func(ctx context.Context, err error) error
+	// Admit refuses a call that a budget does not allow; nil admits all. Errors: CodeBudgetExceeded,
+	// CodeStoreUnavailable.
+	Admit func(ctx context.Context) error
 	// Spend records usage. It returns when it is stored.
 	Spend func(ctx context.Context, u agent.Usage) error
 	// Log adds a line, in JSON, to the log of the activation.

@@ -39,6 +39,11 @@ type attempt struct {
 // the amounts of a target. Errors: CodeHostAIRateLimited and CodeHostAIUnavailable for failures of
 // providers; those of try, ctx's, CodeStoreUnavailable.
 func (c *Client) run(ctx context.Context, who *Caller, targets []target, need providers.Amounts, try func(context.Context, *attempt) error) error {
+	if who.Admit != nil {
+		if err := who.Admit(ctx); err != nil {
+			return err
+		}
+	}
 	tries, total := make([]int, len(targets)), 0
 	patience := time.Duration(0)
 	if len(targets) == 1 {

@@ -1,8 +1,6 @@
 package account
 
 import (
-	"time"
-
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/agent"
 	"github.com/codesous/sous/api/budget"
@@ -13,14 +11,6 @@ import (
 
 // HoldPrefix begins the reason for which a budget holds a job.
 func HoldPrefix(name string) string { return "budget " + name + ": " }
-
-// DayReached describes in words that the limit of a day is reached.
-func DayReached(c *budgets.Cover) string {
-	if c.DailyUSD == nil {
-		return ""
-	}
-	return "the limit of " + c.DailyUSD.String() + " USD a day is reached until " + time.UnixMilli(c.ResetsMS).UTC().Format(time.RFC3339)
-}
 
 // Cover sets the budgets that cover r, and what the call adds to their sums at now. Begin calls it; it is
 // for a caller that has read the budgets again since.
@@ -43,7 +33,7 @@ func (c *Call) Cover(r *jobstore.Record, now int64) {
 		b := &c.covers[i]
 		if b.DailyUSD != nil {
 			change.Limits = append(change.Limits, jobstore.BudgetLimit{
-				Field: b.Field, Added: cost, Limit: *b.DailyUSD, Event: exceeded(b, r, DayReached(b), now), Action: b.OnExceed,
+				Field: b.Field, Added: cost, Limit: *b.DailyUSD, Event: exceeded(b, r, b.DayWords(), now), Action: b.OnExceed,
 			})
 		}
 		if b.PerJobUSD != nil && spent-cost < *b.PerJobUSD && spent >= *b.PerJobUSD {
@@ -93,7 +83,7 @@ func (c *Call) Overspent(m *jobstore.Move, now int64) *jobstore.Move {
 		if !days && !jobs || weight <= most {
 			continue
 		}
-		by, whole, most, words = b, jobs, weight, DayReached(b)
+		by, whole, most, words = b, jobs, weight, b.DayWords()
 		if jobs {
 			words = c.jobReached(b, r)
 		}
@@ -133,7 +123,7 @@ func Hold(r *jobstore.Record, set *budgets.Set, id string, now int64) *jobstore.
 		return nil
 	}
 	by := &found[0]
-	m := &jobstore.Move{Record: r, To: r.Run.To(api.JobHeld, now), Field: jobstore.FieldHoldReason, Value: HoldPrefix(by.Name) + DayReached(by)}
+	m := &jobstore.Move{Record: r, To: r.Run.To(api.JobHeld, now), Field: jobstore.FieldHoldReason, Value: HoldPrefix(by.Name) + by.DayWords()}
 	m.To.Attempt--
 	m.Ledger = &jobstore.Change{Before: r.Ledger.Version(), Ledger: r.Ledger, Budgets: &jobstore.BudgetChange{
 		Revision: set.Revision, Holder: by.ID, Score: by.DayScore(),
