@@ -10,6 +10,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/invoker/hostcall"
+	"github.com/codesous/sous/invoker/models"
 	"github.com/codesous/sous/invoker/sandbox"
 )
 
@@ -45,7 +46,7 @@ func TestTenantsAreRenewedTogether(t *testing.T) {
 // whatever order they arrive.
 func TestUpdatesKeepTheLast(t *testing.T) {
 	t.Parallel()
-	var s hostcall.Scope
+	s := hostcall.Scope{Models: &models.Caller{}}
 	j := &leasedJob{}
 	(&worker{}).join(j, &sandbox.Call{}, &s)
 	s.UpdateJob(2, hostcall.JobUpdate{Progress: &api.JobProgress{Current: 2}})
