@@ -31,7 +31,7 @@ type watched struct {
 
 func (w *watched) Resolve(ctx context.Context, tenant, namespace, function string, ref api.Ref) (storage.Resolved, error) {
 	w.before()
-	defer w.r.InvalidateAll()
+	defer w.r.Invalidate("", "", "") // of no function: the read counts as overtaken
 	return w.Source.Resolve(ctx, tenant, namespace, function, ref)
 }
 
