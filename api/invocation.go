@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/codesous/sous/api/agent"
 	"github.com/codesous/sous/api/step"
 )
 
@@ -93,6 +94,8 @@ type InvokedJob struct {
 	Checkpoint json.RawMessage
 	Run        *step.Activation
 	Update     func(order int64, progress *JobProgress, checkpoint json.RawMessage)
+	// Spend adds what the function uses of models to the job. It returns when it is stored.
+	Spend func(ctx context.Context, u agent.Usage) error
 }
 
 // Limits of calls by cs.invoke. MaxInvokesAtOnce also bounds the results that are kept

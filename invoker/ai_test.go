@@ -12,9 +12,12 @@ import (
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/agent"
 	"github.com/codesous/sous/api/ai"
+	"github.com/codesous/sous/api/budget"
+	"github.com/codesous/sous/api/trigger"
 	"github.com/codesous/sous/invoker"
 	"github.com/codesous/sous/invoker/models/modelstest"
 	"github.com/codesous/sous/storage"
+	"github.com/codesous/sous/storage/budgets"
 	"github.com/codesous/sous/storage/providers"
 	"github.com/codesous/sous/storage/spending"
 	"github.com/codesous/sous/storage/storagetest"
@@ -225,6 +228,54 @@ func TestJobsReportUsage(t *testing.T) {
 	wantSums := []agent.GroupSums{{Group: agent.Group{Namespace: namespace, Queue: "fn.ask", Function: "ask", Provider: "main", Model: "m1"}, Sums: want}}
 	if diff := cmp.Diff(wantSums, b.spent()); diff != "" {
 		t.Errorf("sums: difference (-want +got):\n%s", diff)
+	}
+}
+
+// TestTriggeredJobsReportUsage: what the function of a queue trigger uses is that of its job.
+func TestTriggeredJobsReportUsage(t *testing.T) {
+	t.Parallel()
+	b := newAIBench(t, storagetest.Open(t, storage.Config{URL: storagetest.Redis(t).URL}))
+	b.work()
+	f := modelstest.New(t, modelstest.Text(10, 5, "yes"))
+	b.provider("main", openAIAt(f))
+	config := asynchronous(1)
+	config.Capabilities.AI = &api.AICapability{Providers: []string{"main"}}
+	b.publish("mailer", `export default async () => { await cs.ai.chat({ messages: [{ role: "user", content: "x" }] }); }`, config)
+	b.trigger("mailer", trigger.NewQueueTrigger{})
+	ids := b.mail("1")
+	b.inState(api.JobCompleted, ids)
+	want := agent.Sums{InputTokens: 10, OutputTokens: 5, Entries: 1, Unpriced: 1}
+	if got := b.job(ids[0]).Usage; got == nil || *got != want {
+		t.Errorf("usage of the job: got %+v, want %+v", got, want)
+	}
+}
+
+// TestFunctionsRunAgainAfterABudget: the job of a function that a budget held runs again when it is
+// released, also if it has one attempt.
+func TestFunctionsRunAgainAfterABudget(t *testing.T) {
+	t.Parallel()
+	b := newAIBench(t, storagetest.Open(t, storage.Config{URL: storagetest.Redis(t).URL}))
+	b.work()
+	f := modelstest.New(t, modelstest.Text(10, 5, "yes"))
+	b.provider("main", openAIAt(f))
+	if err := b.broker.Prices().Put(t.Context(), b.tenant, agent.Price{Model: "m1", InputUSD: 1_000_000}); err != nil {
+		t.Fatalf("Put: %v", err)
+	}
+	limit := agent.USD(5)
+	settings := budget.Settings{Scope: budget.ScopeTenant, DailyUSD: &limit}
+	if _, _, err := b.broker.Budgets().Put(t.Context(), b.tenant, "all", settings, budgets.Condition{}); err != nil {
+		t.Fatalf("Put: %v", err)
+	}
+	config := asynchronous(1)
+	config.Capabilities.AI = &api.AICapability{Providers: []string{"main"}}
+	b.publish("ask", `export default async (e, ctx) => { await cs.ai.chat({ messages: [{ role: "user", content: "x" }] }); return 7; }`, config)
+	id := b.enqueue("ask", "null")
+	b.inState(api.JobHeld, []string{id})
+	if err := b.broker.Budgets().Delete(t.Context(), b.tenant, "all", nil); err != nil {
+		t.Fatalf("Delete: %v", err)
+	}
+	if a := b.ends(id); a.Status != api.StatusSuccess || string(a.Result) != "7" {
+		t.Errorf("got status %s, result %s, error %+v, want success with 7", a.Status, a.Result, a.Error)
 	}
 }
 

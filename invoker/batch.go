@@ -118,6 +118,7 @@ func (w *worker) runBatch(b *batch) {
 			Update: func(order int64, progress *api.JobProgress, checkpoint json.RawMessage) {
 				update(order, hostcall.JobUpdate{Progress: progress, Checkpoint: checkpoint})
 			},
+			Spend: w.spends(first),
 		}
 	} else {
 		inv.Event = b.event()
@@ -156,6 +157,7 @@ func handles(inv *api.Invocation, head *wire.InvokeHead, sc *scope) {
 	}
 	head.Job, head.Checkpoint = mustJSON(inv.Job.RunningJob), inv.Job.Checkpoint
 	sc.Run = inv.Job.Run
+	sc.Models.Admit, sc.Models.Spend = nil, inv.Job.Spend
 	sc.UpdateJob = func(order int64, u hostcall.JobUpdate) { inv.Job.Update(order, u.Progress, u.Checkpoint) }
 }
 

@@ -265,9 +265,13 @@ func TestWaitForEvent(t *testing.T) {
 
 func TestWaitForApproval(t *testing.T) {
 	eachWorking(t, func(b *bench) {
-		b.publish("asks", `export default async (event) => await cs.waitForApproval({ message: "Pay 100?", ...event });`, asynchronous(1))
-		decide := func(event string, f func(id string)) string {
-			id := b.enqueue("asks", event)
+		const source = `export default async (event) => await cs.waitForApproval({ message: "Pay 100?", ...event });`
+		b.publish("asks", source, asynchronous(1))
+		aged := asynchronous(1)
+		aged.MaxEventAgeMS = 600_000 // a wait ends before it
+		b.publish("aged", source, aged)
+		decide := func(function, event string, f func(id string)) string {
+			id := b.enqueue(function, event)
 			b.eventually("the run is held", func() bool { j := b.job(id); return j.State == api.JobHeld && j.HoldReason == "Pay 100?" })
 			f(id)
 			a := b.ends(id)
@@ -284,15 +288,16 @@ func TestWaitForApproval(t *testing.T) {
 			}
 		}
 		for _, row := range []struct {
-			event, want string
-			f           func(id string)
+			function, event, want string
+			f                     func(id string)
 		}{
-			{`{}`, `{"approved":true,"comment":"fine"}`, decision(true, "fine")},
-			{`{}`, `{"approved":false}`, decision(false, "")},
-			{`{"timeout":1100,"default":true}`, `{"approved":true,"timedOut":true}`, func(string) {}},
-			{`{"timeout":"1.1s"}`, `{"approved":false,"timedOut":true}`, func(string) {}},
+			{"asks", `{}`, `{"approved":true,"comment":"fine"}`, decision(true, "fine")},
+			{"asks", `{}`, `{"approved":false}`, decision(false, "")},
+			{"aged", `{"timeout":1100,"default":true}`, `{"approved":true,"timedOut":true}`, func(string) {}},
+			{"asks", `{"timeout":1100,"default":true}`, `{"approved":true,"timedOut":true}`, func(string) {}},
+			{"asks", `{"timeout":"1.1s"}`, `{"approved":false,"timedOut":true}`, func(string) {}},
 		} {
-			if got := decide(row.event, row.f); got != row.want {
+			if got := decide(row.function, row.event, row.f); got != row.want {
 				b.t.Errorf("%s: got %s, want %s", row.event, got, row.want)
 			}
 		}

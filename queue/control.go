@@ -199,7 +199,7 @@ func (b *Broker) moveTo(ctx context.Context, tenant, id, queue string, seen *api
 			return nil, api.Errorf(api.CodeQueueReserved, "queues fn.… are reserved for the platform: jobs cannot be moved to or from them")
 		case r.Spec.UniqueKey != "":
 			return nil, api.Errorf(api.CodeJobState, "job %s has a unique key in its queue: it cannot be moved", id)
-		case r.Run.State.Terminal() || r.Run.State == api.JobActive:
+		case r.Run.State.Terminal() || r.Run.State == api.JobActive || r.Run.AwaitsApproval():
 			return nil, stateConflict(r, "moved")
 		case r.Spec.Queue == queue:
 			return b.show(ctx, tenant, r)

@@ -161,8 +161,9 @@ func (b *Broker) reclaim(ctx context.Context, q jobstore.Queue, now int64, c *Co
 	return nil
 }
 
-// expire ends jobs whose expiry has passed, and resumes runs whose wait for a decision has ended. A running job may finish: its entry moves to the end
-// of its lease, where it is looked at again. If it fails before, Fail ends it.
+// expire ends jobs whose expiry has passed, and resumes runs whose wait for a decision has ended. A
+// running job may finish: its entry moves to the end of its lease, where it is looked at again. If it
+// fails before, Fail ends it.
 func (b *Broker) expire(ctx context.Context, q jobstore.Queue, now int64, c *Counts) error {
 	key := b.jobs.Keys(q).Expiry()
 	found, err := b.dueJobs(ctx, q, key, now, now, c,
@@ -172,13 +173,17 @@ func (b *Broker) expire(ctx context.Context, q jobstore.Queue, now int64, c *Cou
 	}
 	var moves []*jobstore.Move
 	var gone []any
+	later := map[string]int64{} // by id, the expiry of those that have one later
 	for _, r := range found {
+		if r.Spec.ExpireAtMS > now {
+			later[r.ID] = r.Spec.ExpireAtMS
+		}
 		switch {
 		case r.Run.AwaitsApproval() && (r.Spec.ExpireAtMS == 0 || r.Spec.ExpireAtMS > now):
 			moves = append(moves, r.Undecided(now))
 			gone = append(gone, r.ID)
 		case r.Spec.ExpireAtMS == 0 || r.Spec.ExpireAtMS > now:
-			gone = append(gone, r.ID) // it was retried, which cleared its expiry
+			gone = append(gone, r.ID) // it was retried, which cleared its expiry, or no longer awaits a decision
 		case r.Run.State == api.JobActive:
 			// Look again when its lease ends. A failed attempt ends it; a returned job expires then.
 			if err := b.rdb.ZAddXX(ctx, key, redis.Z{Score: float64(r.Run.At), Member: r.ID}).Err(); err != nil {
@@ -204,7 +209,7 @@ func (b *Broker) expire(ctx context.Context, q jobstore.Queue, now int64, c *Cou
 	if len(gone) == 0 {
 		return nil
 	}
-	return jobstore.Failure(ctx, "drop expiries", b.rdb.ZRem(ctx, key, gone...).Err())
+	return b.jobs.DropExpiries(ctx, q, gone, later)
 }
 
 // expireClaimed ends a job that a fetch claimed after its expiry: claims do not read the set of

@@ -34,10 +34,6 @@ import (
 // step 2 or 3, version 7 exists. The caller publishes the same draft again: publish_again.lua
 // finds the draft's digest, sets the alias and the tombstone, and the answer is version 7. If
 // the caller does not, prod stays at 6, and the draft expires after its day.
-// After a crash in step 1, no reader sees a difference, and the next publish of any draft overwrites
-// the keys of version 7. After one in step 2 or 3, version 7 exists for good. The caller, which has
-// no answer, publishes the same draft again: the latest version has its digest and configuration, so
-// publish_again.lua sets the alias and the tombstone. If the caller does not, prod stays at 6.
 //
 // An interrupted script is completed or repaired by one of four:
 //
@@ -45,7 +41,6 @@ import (
 //   - the next call on the same record: a deletion of an alias that is gone removes its name;
 //   - no call, because readers ignore the remains: List skips a name without a record;
 //   - the sweeper, for what would otherwise stay or delay work: docs/storage.md lists its repairs.
-//   - the sweeper, for what would otherwise stay for good or delay work: see docs/storage.md.
 //
 // The tests interrupt every script after each of its writes (storagetest.CutAfter).
 

@@ -177,3 +177,14 @@ func CheckName(name string) string {
 	}
 	return ""
 }
+
+// The beginnings of the ids of arrivals.
+const (
+	ArrivalEvent    = "event:"
+	ArrivalDecision = "decision:"
+)
+
+// IsArrival reports whether a text has the form of the id of an arrival.
+func IsArrival(id string) bool {
+	return strings.HasPrefix(id, ArrivalEvent) || strings.HasPrefix(id, ArrivalDecision)
+}

@@ -71,6 +71,8 @@ func (c *stepCalls) record(ctx context.Context, s *Scope, e durable.Entry, resul
 	switch {
 	case err != nil:
 		return none, nil, err
+	case e.Taken != "" && !step.IsArrival(e.Taken):
+		return none, nil, invalid("no wait takes %q", shortened(e.Taken))
 	case len(result) > step.MaxResultBytes:
 		return none, nil, invalid("the result of a step is at most %s of JSON", api.SizeText(step.MaxResultBytes))
 	case len(result) > 0 && !json.Valid(result):

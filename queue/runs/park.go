@@ -3,6 +3,7 @@ package runs
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -60,7 +61,10 @@ func (r *Runs) index(ctx context.Context, l step.Lease, rec *jobstore.Record, p 
 	}
 	pipe := r.rdb.Pipeline()
 	for _, name := range p.Events {
-		pipe.ZAdd(ctx, r.store.JobKeys(l.Tenant).Waiters(l.Namespace, name), redis.Z{Score: float64(p.DueMS), Member: l.ID})
+		waiters := r.store.JobKeys(l.Tenant).Waiters(l.Namespace, name)
+		pipe.ZAdd(ctx, waiters, redis.Z{Score: float64(p.DueMS), Member: l.ID})
+		// Names of events may be used once only: the key ends after the longest wait.
+		pipe.PExpireAt(ctx, waiters, time.UnixMilli(r.store.NowMS()+step.MaxWaitMS+24*time.Hour.Milliseconds()))
 	}
 	if p.Approval {
 		due, q := p.DueMS, rec.Queue(l.Tenant)

@@ -93,8 +93,9 @@ func (r *Recorder) Add(ctx context.Context, tenant, namespace, function string, 
 	}
 	defer unlock()
 	mark := strconv.FormatInt(r.calls.Add(1), 10)
+	now := r.budgets.store.NowMS() // the mark is in the sums of one day
 	for pause := retryMin; ; pause = min(2*pause, retryMax) {
-		err := r.add(ctx, tenant, namespace, function, mark, entries)
+		err := r.add(ctx, tenant, namespace, function, mark, now, entries)
 		if errors.Is(err, errStale) {
 			_, err = r.budgets.Refresh(ctx, tenant)
 			if err == nil {
@@ -111,7 +112,7 @@ func (r *Recorder) Add(ctx context.Context, tenant, namespace, function string, 
 }
 
 // add is one try of Add. Errors: errStale, CodeStoreUnavailable.
-func (r *Recorder) add(ctx context.Context, tenant, namespace, function, mark string, entries []agent.Usage) error {
+func (r *Recorder) add(ctx context.Context, tenant, namespace, function, mark string, now int64, entries []agent.Usage) error {
 	set, err := r.budgets.Of(ctx, tenant)
 	if err != nil {
 		return err
@@ -120,7 +121,7 @@ func (r *Recorder) add(ctx context.Context, tenant, namespace, function, mark st
 	for i := range entries {
 		cost += entries[i].Sums().CostUSD
 	}
-	keys, now := r.budgets.store.JobKeys(tenant), r.budgets.store.NowMS()
+	keys := r.budgets.store.JobKeys(tenant)
 	day := spending.Day(now)
 	names := []string{keys.Spending(day), keys.Spending(day - 1), keys.Events()}
 	args := []any{rowMark + "|" + r.id, mark, spending.KeepMS, agent.MaxRows}

@@ -98,8 +98,10 @@ func (c *Call) Overspent(m *jobstore.Move, now int64) *jobstore.Move {
 		return c.endOverspent(m, words, now)
 	}
 	c.overspent = Held
-	if m.To.State == api.JobActive {
-		m.To.Attempt-- // the attempt ends without a failure, and does not count
+	if m.To.State == api.JobActive && r.Spec.Target == nil {
+		// The attempt ends without a failure, and does not count. That of a function does: the record
+		// of its activation has the number.
+		m.To.Attempt--
 	}
 	m.To = m.To.To(api.JobHeld, now)
 	m.Field, m.Value = jobstore.FieldHoldReason, HoldPrefix(by.Name)+words

@@ -166,7 +166,9 @@ func (c *Call) Limit(m *jobstore.Move, now int64, ending bool) *jobstore.Move {
 	}
 	c.Status = cmp.Or(c.Status, agent.IterationHeld)
 	m.To = m.To.To(api.JobHeld, now)
-	m.To.Attempt = 0
+	if m.Record.Spec.Target == nil { // the record of an activation has the number of its attempt
+		m.To.Attempt = 0
+	}
 	m.Field, m.Value = jobstore.FieldHoldReason, "agent: "+words
 	return m
 }

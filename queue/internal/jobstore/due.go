@@ -85,3 +85,20 @@ func (s *Store) SettleDue(ctx context.Context, m storage.DueMember, next int64) 
 	mine, err := s.store.SettleDue(ctx, []storage.DueMember{m}, []int64{next})
 	return mine[0], err
 }
+
+// DropExpiries removes the entries of jobs, or moves them to the expiry of the job where that is later. Errors:
+// CodeStoreUnavailable.
+func (s *Store) DropExpiries(ctx context.Context, q Queue, gone []any, later map[string]int64) error {
+	key, pipe := s.Keys(q).Expiry(), s.rdb.Pipeline()
+	for _, id := range gone {
+		text, _ := id.(string)
+		if at := later[text]; at > 0 {
+			pipe.ZAddXX(ctx, key, redis.Z{Score: float64(at), Member: id})
+			s.MarkDue(ctx, pipe, q, at)
+		} else {
+			pipe.ZRem(ctx, key, id)
+		}
+	}
+	_, err := pipe.Exec(ctx)
+	return Failure(ctx, "drop expiries", err)
+}

@@ -178,8 +178,9 @@ func (s *Store) announceMoves(ctx context.Context, pipe redis.Pipeliner, q Queue
 		case m.follow:
 			at = s.store.NowMS()
 		}
-		if m.Record.Run.State == api.JobActive && !m.To.State.Terminal() && m.Record.Spec.ExpireAtMS > 0 {
-			// While the job was active, its expiry may have been postponed to its lease's end.
+		if m.Record.Run.State == api.JobActive && !m.To.State.Terminal() && m.Record.Spec.ExpireAtMS > 0 && !m.To.AwaitsApproval() {
+			// While the job was active, its expiry may have been postponed to its lease's end. A run that
+			// awaits an approval has the end of its wait there.
 			expires := max(m.Record.Spec.ExpireAtMS, s.store.NowMS())
 			pipe.ZAdd(ctx, s.Keys(q).Expiry(), redis.Z{Score: float64(expires), Member: m.Record.ID})
 			at = duework.Sooner(at, expires)

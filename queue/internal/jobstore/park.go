@@ -12,8 +12,8 @@ import (
 // event:ID:NAME, and decisions on approvals, as decision:EPOCH. They are written before the run
 // that they wake, and deleted when the wait that they ended is recorded.
 const (
-	FieldEvent    = "event:"
-	FieldDecision = "decision:"
+	FieldEvent    = step.ArrivalEvent
+	FieldDecision = step.ArrivalDecision
 )
 
 // Parked returns the move by which an activation of r leaves its run asleep, or pending if what it
@@ -63,7 +63,7 @@ func (r *Record) Touched(field, value string) *Move {
 	return m
 }
 
-// Woken returns Touched with the run made pending.
+// Woken returns Touched with the run made pending. It no longer awaits an approval.
 func (r *Record) Woken(field, value string, now int64) *Move {
-	return &Move{Record: r, To: r.Run.To(api.JobPending, now), Field: field, Value: value}
+	return &Move{Record: r, To: r.Run.Settle(SettledContinue).To(api.JobPending, now), Field: field, Value: value}
 }

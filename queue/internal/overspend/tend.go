@@ -63,6 +63,15 @@ func (g *Guard) visit(ctx context.Context, m storage.DueMember, now int64) (next
 	if err := claims.Settle(ctx, []int64{next}); err != nil {
 		return 0, err
 	}
+	if ok { // it may have changed before the claim ended
+		rec, _, err := g.budgets.Find(ctx, member.Tenant, member.ID, now, 0)
+		if err != nil {
+			return 0, err
+		}
+		if rec != nil {
+			next = duework.Sooner(next, rec.Next(now))
+		}
+	}
 	return claims.Recheck(ctx, []int64{next})
 }
 

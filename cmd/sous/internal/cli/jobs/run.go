@@ -124,7 +124,7 @@ one run. That one has the event until it waits for it, also if it does not wait 
 				if err != nil {
 					return err
 				}
-				return a.Print(sent, fmt.Sprintf("sent to %d runs\n", sent.Delivered))
+				return a.Print(sent, "sent to "+command.Plural(sent.Delivered, "run")+"\n")
 			}
 			t, ids, err := a.idTarget(cmd.Context(), command.JobID, id)
 			if err != nil {
