@@ -2,10 +2,23 @@ package ai
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/codesous/sous/api/jsonsize"
 )
+
+// errElements refuses a content whose parts would take much more memory than its text.
+var errElements = errors.New("ai: more parts than a message may have")
+
+// Fits reports whether a request may be decoded into a T: whether it has at most MaxRequestBytes, and
+// its elements take little memory.
+func Fits[T any](raw []byte) bool {
+	return len(raw) <= MaxRequestBytes && jsonsize.Fits(raw, reflect.TypeFor[T](), jsonsize.Elements)
+}
 
 // reserved are the fields of providers' requests that extra must not have: the platform sets them, and
 // limits and usage depend on them.
@@ -90,6 +103,9 @@ func (m *Message) Parts() ([]Part, error) {
 	var text string
 	if json.Unmarshal(m.Content, &text) == nil {
 		return []Part{{Type: "text", Text: text}}, nil
+	}
+	if !jsonsize.Fits(m.Content, reflect.TypeFor[[]Part](), jsonsize.Elements) {
+		return nil, errElements
 	}
 	var parts []Part
 	err := json.Unmarshal(m.Content, &parts)

@@ -189,8 +189,8 @@ func (anthropic) answer(raw []byte) (*ai.Answer, error) {
 		StopReason string          `json:"stop_reason"`
 		Usage      *anthropicUsage `json:"usage"`
 	}
-	if err := json.Unmarshal(raw, &in); err != nil {
-		return nil, malformed("it is not JSON of the expected form")
+	if err := decode(raw, &in); err != nil {
+		return nil, err
 	}
 	if in.StopReason == "" {
 		return nil, malformed("it has no stop_reason")
@@ -251,8 +251,8 @@ type anthropicEvent struct {
 
 func (r *anthropicReader) event(e event) (out []ai.Delta, end bool, err error) {
 	var in anthropicEvent
-	if err := json.Unmarshal(e.data, &in); err != nil {
-		return nil, false, malformed("a part of the stream is not JSON of the expected form")
+	if err := decode(e.data, &in); err != nil {
+		return nil, false, err
 	}
 	switch in.Type {
 	case "error":

@@ -110,8 +110,8 @@ func (openAI) answer(raw []byte) (*ai.Answer, error) {
 		} `json:"choices"`
 		Usage *openAIUsage `json:"usage"`
 	}
-	if err := json.Unmarshal(raw, &in); err != nil {
-		return nil, malformed("it is not JSON of the expected form")
+	if err := decode(raw, &in); err != nil {
+		return nil, err
 	}
 	if len(in.Choices) == 0 {
 		return nil, malformed("it has no choices")
@@ -152,8 +152,8 @@ func (openAI) embeddings(raw []byte, count int) (*ai.Embeddings, error) {
 		} `json:"data"`
 		Usage *openAIUsage `json:"usage"`
 	}
-	if err := json.Unmarshal(raw, &in); err != nil {
-		return nil, malformed("it is not JSON of the expected form")
+	if err := decode(raw, &in); err != nil {
+		return nil, err
 	}
 	out := &ai.Embeddings{Model: in.Model, Embeddings: make([][]float64, count)}
 	for i := range in.Data {
@@ -198,8 +198,8 @@ func (r *openAIReader) event(e event) (out []ai.Delta, end bool, err error) {
 		Usage *openAIUsage    `json:"usage"`
 		Error json.RawMessage `json:"error"`
 	}
-	if err := json.Unmarshal(e.data, &in); err != nil {
-		return nil, false, malformed("a part of the stream is not JSON of the expected form")
+	if err := decode(e.data, &in); err != nil {
+		return nil, false, err
 	}
 	if len(in.Error) > 0 && string(in.Error) != "null" {
 		return nil, false, reported(e.data)
