@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/ai"
 )
 
@@ -18,5 +19,26 @@ func TestPartsOfManyElements(t *testing.T) {
 	m.Content = json.RawMessage(`[{"type":"text","text":"x"}]`)
 	if parts, err := m.Parts(); err != nil || len(parts) != 1 {
 		t.Errorf("got %d parts, error %v, want 1", len(parts), err)
+	}
+}
+
+// TestRoutesWithTooManyLeaves: routes to routes do not multiply the targets of a call.
+func TestRoutesWithTooManyLeaves(t *testing.T) {
+	t.Parallel()
+	for repeats, want := range map[int]api.Code{8: "", 9: api.CodeProviderCycle} {
+		all := map[string]*ai.Provider{"main": {Name: "main", ProviderSettings: ai.ProviderSettings{Kind: ai.KindOpenAI}}}
+		for name, to := range map[string]string{"inner": "main", "outer": "inner"} {
+			p := &ai.Provider{Name: name, ProviderSettings: ai.ProviderSettings{Kind: ai.KindRoute}}
+			for range 8 {
+				p.Targets = append(p.Targets, ai.RouteTarget{Provider: to})
+			}
+			all[name] = p
+		}
+		for range repeats - 8 {
+			all["outer"].Targets = append(all["outer"].Targets, ai.RouteTarget{Provider: "main"})
+		}
+		if err := ai.CheckRoutes(all); api.ErrorCode(err) != want {
+			t.Errorf("%d targets: got error %v, want code %q", 56+repeats, err, want)
+		}
 	}
 }

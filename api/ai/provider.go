@@ -41,6 +41,7 @@ const (
 	MaxProviders      = 100 // of a tenant
 	MaxTargets        = 16  // of a route
 	MaxDepth          = 4   // of routes to routes
+	MaxLeaves         = 64  // targets of a route that are no routes, with those of its routes
 	MaxModels         = 100
 	MaxHeaders        = 20
 	MaxHeaderBytes    = 4 << 10
@@ -261,21 +262,23 @@ func ValidModel(s string) bool {
 	return len(s) <= 128 && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
-// CheckRoutes checks that the targets of all routes exist, and that no route leads to itself or is
-// nested deeper than MaxDepth. Errors: CodeProviderNotFound, CodeProviderCycle.
+// CheckRoutes checks that the targets of all routes exist, and that no route leads to itself, is nested
+// deeper than MaxDepth, or leads to more than MaxLeaves targets. Errors: CodeProviderNotFound, CodeProviderCycle.
 func CheckRoutes(all map[string]*Provider) error {
 	for _, p := range all {
 		if p.Kind != KindRoute {
 			continue
 		}
-		if err := checkFrom(all, p, nil); err != nil {
+		leaves := 0
+		if err := checkFrom(all, p, nil, &leaves); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func checkFrom(all map[string]*Provider, p *Provider, above []string) error {
+// checkFrom checks a route, and adds its targets to leaves.
+func checkFrom(all map[string]*Provider, p *Provider, above []string, leaves *int) error {
 	if slices.Contains(above, p.Name) {
 		return api.Errorf(api.CodeProviderCycle, "the route %s leads to itself: %s", p.Name, strings.Join(append(above, p.Name), ", "))
 	}
@@ -290,8 +293,13 @@ func checkFrom(all map[string]*Provider, p *Provider, above []string) error {
 			return api.Errorf(api.CodeProviderNotFound, "the provider %s, a target of %s, does not exist", t.Provider, p.Name).
 				WithFields(api.FieldError{Path: fmt.Sprintf("targets[%d].provider", i), Message: "must be a provider that exists"})
 		case next.Kind == KindRoute:
-			if err := checkFrom(all, next, above); err != nil {
+			if err := checkFrom(all, next, above, leaves); err != nil {
 				return err
+			}
+		default:
+			*leaves++
+			if *leaves > MaxLeaves {
+				return api.Errorf(api.CodeProviderCycle, "the route %s leads to more than %d targets, with those of its routes", above[0], MaxLeaves)
 			}
 		}
 	}

@@ -21,6 +21,8 @@ const (
 	maxPause   = 8 * time.Second
 	// longestWait is more than any wait.
 	longestWait = 24 * time.Hour
+	// maxRequests bounds the requests of a call to all of its targets together.
+	maxRequests = 32
 	// probeWait is the wait for the probe of another call.
 	probeWait = 200 * time.Millisecond
 )
@@ -53,7 +55,7 @@ func (c *Client) run(ctx context.Context, who *Caller, targets []target, need pr
 	for {
 		soonest, left := longestWait, false
 		for i, t := range targets {
-			if tries[i] > t.provider.Retries() {
+			if tries[i] > t.provider.Retries() || total >= maxRequests {
 				continue
 			}
 			left = true
@@ -78,7 +80,7 @@ func (c *Client) run(ctx context.Context, who *Caller, targets []target, need pr
 			}
 			last, soonest = err, min(soonest, max(pauseAfter(tries[i]), f.retryAfter))
 		}
-		if !left {
+		if !left || total >= maxRequests {
 			return shown(last, 0)
 		}
 		if soonest > within(ctx, maxWait) {

@@ -68,7 +68,17 @@ func (c *Client) expand(ctx context.Context, view *providers.View, tenant, name,
 		groups = append(groups, found)
 	}
 	c.order(ctx, tenant, p, groups, of)
-	return slices.Concat(groups...), nil
+	return distinct(slices.Concat(groups...)), nil
+}
+
+// distinct returns targets without those that occur before: the retries of one are its own.
+func distinct(targets []target) []target {
+	seen := make(map[target]bool, len(targets))
+	return slices.DeleteFunc(targets, func(t target) bool {
+		again := seen[t]
+		seen[t] = true
+		return again
+	})
 }
 
 // targetOf returns a provider with the model of a call, or with its default.
