@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/agent"
 	"github.com/codesous/sous/api/ai"
 )
 
@@ -39,6 +40,20 @@ func TestRoutesWithTooManyLeaves(t *testing.T) {
 		}
 		if err := ai.CheckRoutes(all); api.ErrorCode(err) != want {
 			t.Errorf("%d targets: got error %v, want code %q", 56+repeats, err, want)
+		}
+	}
+}
+
+// TestNamesOfTheRest: the name of sums for which there is no room is no model and no phase.
+func TestNamesOfTheRest(t *testing.T) {
+	t.Parallel()
+	hello := []ai.Message{{Role: ai.RoleUser, Content: json.RawMessage(`"x"`)}}
+	chats := map[string]string{
+		"model": (&ai.Chat{Messages: hello, Model: agent.Other}).Check(), "phase": (&ai.Chat{Messages: hello, Phase: agent.Other}).Check(),
+	}
+	for field, got := range chats {
+		if !strings.HasPrefix(got, field+" must be") {
+			t.Errorf("%s %s: got the fault %q, want one", field, agent.Other, got)
 		}
 	}
 }

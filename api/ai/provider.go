@@ -12,6 +12,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/agent"
 )
 
 // The kinds of providers. A route sends calls to other providers.
@@ -255,11 +256,12 @@ func equalPlain(s, only *ProviderSettings) bool {
 		s.OutputTokensPerMinute == 0 && len(s.Headers) == 0 && s.Log == "" && s.TimeoutMS == 0 && s.MaxRetries == nil
 }
 
-const modelRule = "must be at most 128 printable ASCII characters without blanks"
+const modelRule = "must be at most 128 printable ASCII characters without blanks, and not " + agent.Other
 
-// ValidModel reports whether s may be the name of a model, of which "" is none.
+// ValidModel reports whether s may be the name of a model or of a phase, of which "" is none. Usage with
+// another name could not be counted.
 func ValidModel(s string) bool {
-	return len(s) <= 128 && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' })
+	return len(s) <= 128 && s != agent.Other && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
 // CheckRoutes checks that the targets of all routes exist, and that no route leads to itself, is nested
