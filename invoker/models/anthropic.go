@@ -61,7 +61,7 @@ func (u *anthropicUsage) add(s *ai.Spent) {
 		to   *int64
 	}{{u.InputTokens, &s.InputTokens}, {u.OutputTokens, &s.OutputTokens}, {u.CacheCreationTokens, &s.CacheCreationTokens}, {u.CacheReadTokens, &s.CacheReadTokens}} {
 		if n.from != nil {
-			*n.to = *n.from
+			*n.to = tokens(*n.from)
 		}
 	}
 }

@@ -45,8 +45,9 @@ type openAIUsage struct {
 
 // spent returns the usage. Cached tokens are apart from the others.
 func (u *openAIUsage) spent() ai.Spent {
-	cached := min(u.Details.CachedTokens, u.PromptTokens)
-	return ai.Spent{InputTokens: u.PromptTokens - cached, OutputTokens: u.CompletionTokens, CacheReadTokens: cached}
+	prompt := tokens(u.PromptTokens)
+	cached := min(tokens(u.Details.CachedTokens), prompt)
+	return ai.Spent{InputTokens: prompt - cached, OutputTokens: tokens(u.CompletionTokens), CacheReadTokens: cached}
 }
 
 func (openAI) chat(p *ai.Provider, c *ai.Chat, stream bool) (string, map[string]any, error) {

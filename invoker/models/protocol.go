@@ -6,6 +6,7 @@ import (
 	"reflect"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/agent"
 	"github.com/codesous/sous/api/ai"
 	"github.com/codesous/sous/api/jsonsize"
 )
@@ -49,6 +50,10 @@ type progress struct {
 	spent         ai.Spent
 	known         bool // the provider has reported the usage
 }
+
+// tokens returns a number of tokens that a provider has reported, within the bounds of usage: sums of
+// several must not overflow.
+func tokens(n int64) int64 { return min(max(n, 0), agent.MaxTokens) }
 
 // invalid is the refusal of a request.
 func invalid(format string, args ...any) error {
