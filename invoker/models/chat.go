@@ -40,7 +40,8 @@ func (c *Client) Chat(ctx context.Context, who *Caller, raw []byte, provider str
 			c.log(who, a, "chat", &answer.Usage, err, raw, text)
 			return err
 		}
-		c.log(who, a, "chat", nil, err, raw, nil)
+		spent := c.cutOff(ctx, who, a, ai.Spent{InputTokens: of.input, Estimated: true}, req.Phase)
+		c.log(who, a, "chat", spent, err, raw, nil)
 		return err
 	})
 	if err != nil {

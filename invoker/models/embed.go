@@ -28,7 +28,8 @@ func (c *Client) Embed(ctx context.Context, who *Caller, raw []byte, provider st
 	err = c.run(ctx, who, targets, of.amounts(), func(ctx context.Context, a *attempt) error {
 		found, err := c.vectors(ctx, who, a, req)
 		if err != nil {
-			c.log(who, a, "embed", nil, err, raw, nil)
+			spent := c.cutOff(ctx, who, a, ai.Spent{InputTokens: of.input, Estimated: true}, req.Phase)
+			c.log(who, a, "embed", spent, err, raw, nil)
 			return err
 		}
 		out = found

@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"strings"
 	"time"
 
@@ -56,7 +57,8 @@ func (c *Client) open(ctx context.Context, who *Caller, a *attempt, path string,
 		key = bytes.TrimSpace(key)
 	}
 	protocolOf(a.provider).authorize(req.Header, key)
-	resp, err := who.Send(req)
+	sent := &httptrace.ClientTrace{WroteRequest: func(info httptrace.WroteRequestInfo) { a.sent.Store(info.Err == nil) }}
+	resp, err := who.Send(req.WithContext(httptrace.WithClientTrace(ctx, sent)))
 	if err != nil {
 		return nil, c.lost(ctx, err)
 	}
@@ -64,6 +66,7 @@ func (c *Client) open(ctx context.Context, who *Caller, a *attempt, path string,
 	if resp.StatusCode/100 == 2 {
 		return ex, nil
 	}
+	a.sent.Store(false)                                            // the provider has not served it
 	defer func() { _ = resp.Body.Close() }()                       // the request has failed
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // the status counts
 	return nil, ofStatus(resp.StatusCode, resp.Header, ex.clean(text), time.UnixMilli(c.store.NowMS()))

@@ -414,7 +414,7 @@ func TestStreamsThatFail(t *testing.T) {
 			want    string
 			usage   int // entries
 		}{
-			"overloaded at the beginning": {[]modelstest.Answer{modelstest.Fails("overloaded_error", "Overloaded"), modelstest.Text(1, 1, "yes")}, "text,end", 1},
+			"overloaded at the beginning": {[]modelstest.Answer{modelstest.Fails("overloaded_error", "Overloaded"), modelstest.Text(1, 1, "yes")}, "text,end", 2},
 			"429 at the beginning":        {[]modelstest.Answer{modelstest.RateLimited(0.1), modelstest.Text(1, 1, "yes")}, "text,end", 1},
 			"cut":                         {[]modelstest.Answer{modelstest.Cut("a ", "part")}, "text,text,error " + string(api.CodeHostAIUnavailable), 1},
 			"overloaded later":            {[]modelstest.Answer{modelstest.Fails("overloaded_error", "Overloaded", "a part")}, "text,error " + string(api.CodeHostAIUnavailable), 1},

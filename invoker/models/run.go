@@ -3,6 +3,7 @@ package models
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -34,6 +35,11 @@ type attempt struct {
 	began   time.Time
 	taken   providers.Amounts
 	tries   int // of the call, with this one
+	// probe is the circuit that the attempt probes, the zero Circuit if it probes none.
+	probe providers.Circuit
+	// sent reports that the request was sent, and not refused by the provider: it may cost.
+	sent      atomic.Bool
+	accounted bool
 }
 
 // run makes a call: it tries the targets in their order, and again after a wait, until one of them has
@@ -129,7 +135,10 @@ func (c *Client) admit(ctx context.Context, who *Caller, a *attempt, patience ti
 	if wait > 0 || err != nil || circuit.UntilMS == 0 {
 		return wait, err
 	}
-	mine, _, err := c.registry.Probe(ctx, who.Tenant, a.provider.Name)
+	mine, probe, err := c.registry.Probe(ctx, who.Tenant, a.provider.Name)
+	if mine {
+		a.probe = probe
+	}
 	if mine || err != nil {
 		return 0, err
 	}
@@ -147,18 +156,27 @@ func (c *Client) once(ctx context.Context, who *Caller, a *attempt, try func(con
 		f.provider = a.provider.Name
 	}
 	c.metrics.ended(err, f)
-	if isFailure && f.moves() {
+	if !a.accounted {
 		c.unused(ctx, who, a)
+	}
+	switch {
+	case isFailure && f.moves():
 		c.failed(ctx, who, a, f)
-		return err
-	}
-	if err == nil || isFailure {
+	case err == nil || isFailure:
 		c.served(ctx, who, a)
-	}
-	if err != nil {
-		c.unused(ctx, who, a)
+	case a.probe != providers.Circuit{}:
+		c.released(ctx, who, a)
 	}
 	return err
+}
+
+// released ends a probe that says nothing about its provider. ctx may have ended.
+func (c *Client) released(ctx context.Context, who *Caller, a *attempt) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordWithin)
+	defer cancel()
+	if err := c.registry.Release(ctx, who.Tenant, a.provider.Name, a.probe); err != nil {
+		c.logger.Warn("the probe of a provider was not released", zap.String("tenant", who.Tenant), zap.String("provider", a.provider.Name), zap.Error(err))
+	}
 }
 
 // failed counts a failure of a provider. ctx may have ended.
