@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -25,7 +26,12 @@ func Fits[T any](raw []byte) bool {
 var reserved = []string{
 	"model", "messages", "input", "system", "tools", "tool_choice", "max_tokens", "max_completion_tokens", "max_output_tokens",
 	"n", "best_of", "stream", "stream_options", "response_format", "stop", "stop_sequences", "temperature", "top_p", "dimensions",
+	// Those of other servers with the same protocol.
+	"models", "route", "plugins", "n_predict", "max_new_tokens", "min_tokens", "fallbacks", "service_tier",
 }
+
+// extraName is the form of the names of extra. Some servers take names of other forms for reserved ones.
+var extraName = regexp.MustCompile(`^[a-z0-9_]+$`)
 
 // Check returns the first fault of a chat, "" for none.
 func (c *Chat) Check() string {
@@ -129,8 +135,11 @@ func (e *Embed) Check() string {
 
 func checkExtra(extra map[string]json.RawMessage) string {
 	for name := range extra {
-		if slices.Contains(reserved, strings.ToLower(name)) {
+		if slices.ContainsFunc(reserved, func(r string) bool { return strings.EqualFold(r, name) }) {
 			return "extra." + name + " is set by the platform"
+		}
+		if !extraName.MatchString(name) {
+			return "the names of extra must consist of a-z, 0-9 and _"
 		}
 	}
 	return ""
