@@ -265,7 +265,7 @@ func (r *anthropicReader) event(e event) (out []ai.Delta, end bool, err error) {
 		case "tool_use":
 			at := len(r.tools)
 			r.tools[in.Index] = at
-			out = append(out, ai.Delta{Type: ai.DeltaToolCall, Index: at, ID: in.ContentBlock.ID, Name: in.ContentBlock.Name})
+			out = append(out, ai.Delta{Type: ai.DeltaToolCall, Index: &at, ID: in.ContentBlock.ID, Name: in.ContentBlock.Name})
 		case "text":
 			if in.ContentBlock.Text != "" {
 				out = append(out, ai.Delta{Type: ai.DeltaText, Text: in.ContentBlock.Text})
@@ -278,7 +278,7 @@ func (r *anthropicReader) event(e event) (out []ai.Delta, end bool, err error) {
 		case "input_json_delta":
 			at, ok := r.tools[in.Index]
 			if ok && in.Delta.PartialJSON != "" {
-				out = append(out, ai.Delta{Type: ai.DeltaToolCall, Index: at, Arguments: in.Delta.PartialJSON})
+				out = append(out, ai.Delta{Type: ai.DeltaToolCall, Index: &at, Arguments: in.Delta.PartialJSON})
 			}
 		}
 	case "message_delta":

@@ -175,11 +175,25 @@ func (openAI) embeddings(raw []byte, count int) (*ai.Embeddings, error) {
 	return out, nil
 }
 
-func (openAI) reader() eventReader { return &openAIReader{} }
+func (openAI) reader() eventReader { return &openAIReader{calls: map[int]int{}} }
 
 // openAIReader reads the chunks of a chat completion. Some servers leave out the usage, and some the
-// [DONE] at the end.
-type openAIReader struct{ progress }
+// [DONE] at the end. calls has the number of the tool call of each index: the function keeps calls in a
+// list, and an index of the provider may be any number.
+type openAIReader struct {
+	progress
+	calls map[int]int
+}
+
+// numberOf returns the number of a tool call.
+func (r *openAIReader) numberOf(index int) int {
+	at, ok := r.calls[index]
+	if !ok {
+		at = len(r.calls)
+		r.calls[index] = at
+	}
+	return at
+}
 
 func (r *openAIReader) state() *progress { return &r.progress }
 
@@ -216,7 +230,8 @@ func (r *openAIReader) event(e event) (out []ai.Delta, end bool, err error) {
 			out = append(out, ai.Delta{Type: ai.DeltaText, Text: c.Delta.Content})
 		}
 		for _, call := range c.Delta.ToolCalls {
-			out = append(out, ai.Delta{Type: ai.DeltaToolCall, Index: call.Index, ID: call.ID, Name: call.Function.Name, Arguments: call.Function.Arguments})
+			at := r.numberOf(call.Index)
+			out = append(out, ai.Delta{Type: ai.DeltaToolCall, Index: &at, ID: call.ID, Name: call.Function.Name, Arguments: call.Function.Arguments})
 		}
 	}
 	return out, false, nil
