@@ -57,3 +57,37 @@ func TestNamesOfTheRest(t *testing.T) {
 		}
 	}
 }
+
+// TestExtra: extra has no field that the platform sets, in whatever form it is written.
+func TestExtra(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]bool{
+		"seed": false, "top_k": false, "stream": true, "Stream": true, "\u017ftream": true, "models": true, "service_tier": true,
+		"n_predict": true, "max-tokens": true, "max_tokens ": true, "": true,
+	} {
+		e := ai.Embed{Input: []string{"x"}, Extra: map[string]json.RawMessage{name: json.RawMessage("1")}}
+		if got := e.Check(); (got != "") != fault {
+			t.Errorf("extra %q: got the fault %q, want one: %v", name, got, fault)
+		}
+	}
+}
+
+// TestSecretsNeedTLS: a key is not sent in clear text to another machine.
+func TestSecretsNeedTLS(t *testing.T) {
+	t.Parallel()
+	for url, want := range map[string]string{
+		"https://api.example.com/v1": "", "http://127.0.0.1:8080/v1": "", "http://[::1]:8080": "", "http://localhost:11434/v1": "",
+		"http://api.example.com/v1": "secret", "http://10.0.0.1/v1": "secret", "http://localhost.example.com": "secret",
+	} {
+		s := ai.ProviderSettings{Kind: ai.KindOpenAI, BaseURL: url, Secret: "KEY"}
+		s.Normalize()
+		err := s.Validate()
+		if (err != nil) != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got error %v, want one about %q", url, err, want)
+		}
+		s.Secret = ""
+		if err := s.Validate(); err != nil {
+			t.Errorf("%s without a secret: got error %v, want none", url, err)
+		}
+	}
+}

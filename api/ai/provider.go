@@ -4,6 +4,7 @@ package ai
 
 import (
 	"fmt"
+	"net/netip"
 	"net/url"
 	"regexp"
 	"slices"
@@ -181,7 +182,20 @@ func (s *ProviderSettings) check() (path, rule string) {
 	if s.Secret != "" && !secretPattern.MatchString(s.Secret) {
 		return "secret", "must be the namespace and the name of a secret, such as default/OPENAI_KEY"
 	}
+	if s.Secret != "" && !protects(s.BaseURL) {
+		return "secret", "must not be sent by http, except to a loopback address: use https"
+	}
 	return s.checkHeaders()
+}
+
+// protects reports whether a key that is sent to a base URL cannot be read on the way.
+func protects(baseURL string) bool {
+	u, err := url.Parse(baseURL)
+	if err != nil {
+		return false
+	}
+	ip, _ := netip.ParseAddr(u.Hostname()) // the zero Addr is no loopback address
+	return u.Scheme == "https" || u.Hostname() == "localhost" || ip.IsLoopback()
 }
 
 var secretPattern = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}/[A-Za-z_][A-Za-z0-9_.-]{0,63}$`)

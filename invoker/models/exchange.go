@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/net/http/httpguts"
+
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/ai"
 )
@@ -55,6 +57,9 @@ func (c *Client) open(ctx context.Context, who *Caller, a *attempt, path string,
 			return nil, err
 		}
 		key = bytes.TrimSpace(key)
+		if len(key) == 0 || !httpguts.ValidHeaderFieldValue(string(key)) {
+			return nil, api.Errorf(api.CodeHostSecretUnavailable, "the key of the provider %s is empty, or no value of a header", a.provider.Name)
+		}
 	}
 	protocolOf(a.provider).authorize(req.Header, key)
 	sent := &httptrace.ClientTrace{WroteRequest: func(info httptrace.WroteRequestInfo) { a.sent.Store(info.Err == nil) }}
@@ -87,9 +92,13 @@ func (*Client) lost(ctx context.Context, err error) error {
 	return err
 }
 
+// shortestKey is the length of the shortest key that is searched for, in bytes. Local servers take
+// words such as "none" as keys, which are no secrets, and occur in answers.
+const shortestKey = 8
+
 // clean returns text without the key.
 func (e *exchange) clean(text []byte) []byte {
-	if len(e.key) == 0 || !bytes.Contains(text, e.key) {
+	if len(e.key) < shortestKey || !bytes.Contains(text, e.key) {
 		return text
 	}
 	return bytes.ReplaceAll(text, e.key, []byte("***"))

@@ -28,6 +28,9 @@ const (
 	probeWait = 200 * time.Millisecond
 )
 
+// waitReasons are the reasons of the failures of admit.
+var waitReasons = map[int]string{rateLimited: "its limits a minute are used up", overloaded: "its circuit is open after failures"}
+
 // attempt is one request to a target.
 type attempt struct {
 	target
@@ -66,14 +69,14 @@ func (c *Client) run(ctx context.Context, who *Caller, targets []target, need pr
 			}
 			left = true
 			a := &attempt{target: t, taken: need, tries: total + 1}
-			wait, err := c.admit(ctx, who, a, patience)
+			wait, kind, err := c.admit(ctx, who, a, patience)
 			if err != nil {
 				return err
 			}
 			if wait > 0 {
 				soonest = min(soonest, wait)
 				if last == nil {
-					last = &failure{kind: rateLimited, provider: t.provider.Name, reason: "its limits a minute are used up, or its circuit is open"}
+					last = &failure{kind: kind, provider: t.provider.Name, reason: waitReasons[kind]}
 				}
 				continue
 			}
@@ -121,29 +124,29 @@ func shown(err error, wait time.Duration) error {
 }
 
 // admit passes a call through the circuit and the limits of its target. It returns 0, or how long the
-// call should wait. Errors: CodeStoreUnavailable, ctx's.
-func (c *Client) admit(ctx context.Context, who *Caller, a *attempt, patience time.Duration) (time.Duration, error) {
+// call should wait, and the kind of failure that this is. Errors: CodeStoreUnavailable, ctx's.
+func (c *Client) admit(ctx context.Context, who *Caller, a *attempt, patience time.Duration) (wait time.Duration, kind int, err error) {
 	view, err := c.registry.View(ctx, who.Tenant)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	circuit, now := view.Circuit(a.provider.Name), c.store.NowMS()
 	if now < circuit.UntilMS {
-		return time.Duration(circuit.UntilMS-now) * time.Millisecond, nil
+		return time.Duration(circuit.UntilMS-now) * time.Millisecond, overloaded, nil
 	}
-	wait, err := c.limiter.Take(ctx, who.Tenant, a.provider, a.taken, patience)
+	wait, err = c.limiter.Take(ctx, who.Tenant, a.provider, a.taken, patience)
 	if wait > 0 || err != nil || circuit.UntilMS == 0 {
-		return wait, err
+		return wait, rateLimited, err
 	}
 	mine, probe, err := c.registry.Probe(ctx, who.Tenant, a.provider.Name)
 	if mine {
 		a.probe = probe
 	}
 	if mine || err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	// The amounts were not used.
-	return probeWait, c.limiter.Settle(ctx, who.Tenant, a.provider, a.taken, providers.Amounts{})
+	return probeWait, overloaded, c.limiter.Settle(ctx, who.Tenant, a.provider, a.taken, providers.Amounts{})
 }
 
 // once makes one request, and tells the circuit of its provider how it went.

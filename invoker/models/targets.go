@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/agent"
 	"github.com/codesous/sous/api/ai"
@@ -137,8 +139,8 @@ func (c *Client) weighted(targets []ai.RouteTarget) int {
 	return 0
 }
 
-// byCost sorts targets by the cost of a call of the size. Those without a price are last, and so are all
-// if the prices cannot be read.
+// byCost sorts targets by the cost of a call of the size. Those without a price are last. If the
+// prices cannot be read, the order stays.
 func (c *Client) byCost(ctx context.Context, tenant string, groups [][]target, of size) {
 	if c.prices == nil {
 		return
@@ -148,7 +150,11 @@ func (c *Client) byCost(ctx context.Context, tenant string, groups [][]target, o
 		entries := []agent.Usage{{Provider: g[0].provider.Name, Model: g[0].model, InputTokens: min(of.input, agent.MaxTokens), OutputTokens: min(of.output, agent.MaxTokens)}}
 		priced, err := c.prices.Apply(ctx, tenant, entries)
 		costs[g[0]] = agent.MaxUSD
-		if err == nil && priced[0].CostUSD != nil {
+		if err != nil {
+			c.logger.Warn("the targets of a route are not sorted by cost: the prices could not be read", zap.String("tenant", tenant), zap.Error(err))
+			return
+		}
+		if priced[0].CostUSD != nil {
 			costs[g[0]] = *priced[0].CostUSD
 		}
 	}
