@@ -67,7 +67,7 @@ func TestIndexesOfToolCalls(t *testing.T) {
 				err = json.Unmarshal(raw, &in)
 			}
 			if err != nil {
-				t.Fatalf("%+v: %v", delta, err)
+				t.Fatalf("encode and decode %+v: got error %v, want none", delta, err)
 			}
 			if delta.Type == ai.DeltaToolCall {
 				indexes = append(indexes, string(in.Index))
