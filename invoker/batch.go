@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/agent"
 	"github.com/codesous/sous/api/trigger"
 	"github.com/codesous/sous/invoker/hostcall"
 	"github.com/codesous/sous/invoker/resolve"
@@ -118,7 +119,9 @@ func (w *worker) runBatch(b *batch) {
 			Update: func(order int64, progress *api.JobProgress, checkpoint json.RawMessage) {
 				update(order, hostcall.JobUpdate{Progress: progress, Checkpoint: checkpoint})
 			},
-			Spend: w.spends(first),
+			Spend: w.spends(first, func(ctx context.Context, u agent.Usage) error {
+				return w.i.spending.Add(ctx, inv.Tenant, inv.Namespace, inv.Function, []agent.Usage{u})
+			}),
 		}
 	} else {
 		inv.Event = b.event()

@@ -28,7 +28,7 @@ func (w *worker) join(j *leasedJob, call *sandbox.Call, s *hostcall.Scope) {
 	call.Head.Job = mustJSON(j.running())
 	call.Head.Checkpoint = j.job.Checkpoint
 	s.UpdateJob, s.Run = w.updates(j), j.steps()
-	s.Models.Admit, s.Models.Spend = nil, w.spends(j) // the report of a job decides
+	s.Models.Admit, s.Models.Spend = nil, w.spends(j, s.Models.Spend) // the report of a job decides
 }
 
 // steps returns the activation of the job's run.

@@ -64,8 +64,9 @@ const infoLevel = 1
 
 // spends returns the function that adds usage to the ledger of a job. It is stored by a heartbeat of its
 // own before the function sees the answer. The entries of a lease are numbered, so that a repeat counts
-// once. A job that reaches a limit by it loses its lease, and the run ends.
-func (w *worker) spends(j *leasedJob) func(ctx context.Context, u agent.Usage) error {
+// once. A job that reaches a limit by it loses its lease, and the run ends. other adds usage that the
+// job cannot have to the sums of the tenant.
+func (w *worker) spends(j *leasedJob, other func(ctx context.Context, u agent.Usage) error) func(ctx context.Context, u agent.Usage) error {
 	var mu sync.Mutex
 	last := int64(0)
 	return func(ctx context.Context, u agent.Usage) error {
@@ -82,12 +83,27 @@ func (w *worker) spends(j *leasedJob) func(ctx context.Context, u agent.Usage) e
 		if err != nil {
 			return err
 		}
-		if !answers[0].OK {
-			w.i.logger.Info("a job lost its lease when it reported usage", zap.String("tenant", j.queue.Tenant), zap.String("job_id", j.job.ID))
-		}
-		w.answered(j, &answers[0])
-		return nil
+		return w.spent(ctx, j, &answers[0], u, other)
 	}
+}
+
+// spent takes the answer to a report of usage. The store has counted it also if the lease is lost. A
+// job that is gone has no ledger, and other counts the usage. Errors: those of other, that of a refused
+// report.
+func (w *worker) spent(ctx context.Context, j *leasedJob, answer *api.JobOutcome, u agent.Usage, other func(ctx context.Context, u agent.Usage) error) error {
+	switch {
+	case answer.OK:
+	case answer.Code == api.CodeJobLeaseLost:
+		w.i.logger.Info("a job lost its lease when it reported usage", zap.String("tenant", j.queue.Tenant), zap.String("job_id", j.job.ID))
+	case answer.Code == api.CodeJobNotFound:
+		w.answered(j, answer)
+		u.Seq = 0
+		return other(ctx, u)
+	default:
+		return api.Errorf(answer.Code, "%s", answer.Message)
+	}
+	w.answered(j, answer)
+	return nil
 }
 
 // repeat repeats a call while the store does not answer, until ctx ends.

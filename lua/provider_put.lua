@@ -1,5 +1,5 @@
 -- Creates, changes or deletes a provider of models, if no provider of the tenant has changed since
--- the caller read them: routes name other providers, so all of them decide.
+-- the caller read them: routes name other providers, so all of them decide. Its circuit closes.
 -- KEYS[1] cs:ai:t:providers
 -- KEYS[2] cs:ai:t:circuits
 -- KEYS[3] cs:ai:t:limit:name
@@ -20,12 +20,12 @@ if changes ~= read then
   return redis.error_reply('CS_STORE_CONFLICT the providers have changed since they were read')
 end
 local after = string.format('%.0f', tonumber(changes ~= '' and changes or '0') + 1)
+redis.call('HDEL', circuits_key, name) -- the failures were those of other settings
 if record ~= '' then
   redis.call('HSET', records_key, '#', after, name, record)
   return 1
 end
 redis.call('HSET', records_key, '#', after)
-redis.call('HDEL', circuits_key, name)
 redis.call('DEL', limit_key)
 redis.call('HDEL', records_key, name)
 return 1

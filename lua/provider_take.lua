@@ -7,7 +7,8 @@
 --   one is taken in any case), the amount to take, the amount to lease beyond it
 -- Reply: {0, the amounts leased} | {the wait in ms until the amounts can be taken}
 -- A field holds 'left:time'. An amount above what can be saved up is taken when that is full, and
--- leaves a debt. The time never goes back. A repeat of a lost take takes twice, which delays others.
+-- leaves a debt, of ten minutes at most. A call does not wait for a limit of which it needs nothing. The
+-- time never goes back. A repeat of a lost take takes twice, which delays others.
 -- include integer.lua
 -- include append.lua
 local limit_key = KEYS[1]
@@ -26,18 +27,18 @@ for i in ipairs(names) do
   local left, at = string.match(held[i] or '', '^(%-?[%d.]+):(%d+)$')
   left, at = tonumber(left or most), tonumber(at or now)
   times[i] = math.max(at, now)
-  lefts[i] = math.min(most, left + limit * (times[i] - at) / 60000 + back)
+  lefts[i] = math.max(-10 * limit, math.min(most, left + limit * (times[i] - at) / 60000 + back))
   local lacks = math.min(need, most) - lefts[i]
-  if lacks > 0 then
+  if need > 0 and lacks > 0 then
     wait = math.max(wait, math.ceil(lacks * 60000 / limit))
   end
 end
 local reply, changes = {wait}, {}
 for i, name in ipairs(names) do
-  local need, more = tonumber(ARGV[5 * i + 1]), tonumber(ARGV[5 * i + 2])
+  local limit, need, more = tonumber(ARGV[5 * i - 1]), tonumber(ARGV[5 * i + 1]), tonumber(ARGV[5 * i + 2])
   if wait == 0 then
     more = math.floor(math.max(0, math.min(more, lefts[i] - need)))
-    lefts[i] = lefts[i] - need - more
+    lefts[i] = math.max(-10 * limit, lefts[i] - need - more)
     append(reply, more)
   end
   append(changes, name, string.format('%.3f', lefts[i]) .. ':' .. integer(times[i]))

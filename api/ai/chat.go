@@ -123,13 +123,13 @@ const (
 	DeltaError    = "error"
 )
 
-// Delta is a part of a streamed answer. A text has Text. A tool call has Index, in its first part ID and
+// Delta is a part of a streamed answer. A text has Text. A tool call has Index, from 0 on, in its first part ID and
 // Name, and a part of Arguments. The end, which is the last one, has FinishReason, Provider, Model and
 // Usage; an error, which takes its place, Code and Message.
 type Delta struct {
 	Type         string `json:"type"`
 	Text         string `json:"text,omitempty"`
-	Index        int    `json:"index,omitempty"`
+	Index        *int   `json:"index,omitempty"` // nil but for a tool call
 	ID           string `json:"id,omitempty"`
 	Name         string `json:"name,omitempty"`
 	Arguments    string `json:"arguments,omitempty"`

@@ -2,17 +2,36 @@ package ai
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"reflect"
+	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/codesous/sous/api/jsonsize"
 )
+
+// errElements refuses a content whose parts would take much more memory than its text.
+var errElements = errors.New("ai: more parts than a message may have")
+
+// Fits reports whether a request may be decoded into a T: whether it has at most MaxRequestBytes, and
+// its elements take little memory.
+func Fits[T any](raw []byte) bool {
+	return len(raw) <= MaxRequestBytes && jsonsize.Fits(raw, reflect.TypeFor[T](), jsonsize.Elements)
+}
 
 // reserved are the fields of providers' requests that extra must not have: the platform sets them, and
 // limits and usage depend on them.
 var reserved = []string{
 	"model", "messages", "input", "system", "tools", "tool_choice", "max_tokens", "max_completion_tokens", "max_output_tokens",
 	"n", "best_of", "stream", "stream_options", "response_format", "stop", "stop_sequences", "temperature", "top_p", "dimensions",
+	// Those of other servers with the same protocol.
+	"models", "route", "plugins", "n_predict", "max_new_tokens", "min_tokens", "fallbacks", "service_tier",
 }
+
+// extraName is the form of the names of extra. Some servers take names of other forms for reserved ones.
+var extraName = regexp.MustCompile(`^[a-z0-9_]+$`)
 
 // Check returns the first fault of a chat, "" for none.
 func (c *Chat) Check() string {
@@ -91,6 +110,9 @@ func (m *Message) Parts() ([]Part, error) {
 	if json.Unmarshal(m.Content, &text) == nil {
 		return []Part{{Type: "text", Text: text}}, nil
 	}
+	if !jsonsize.Fits(m.Content, reflect.TypeFor[[]Part](), jsonsize.Elements) {
+		return nil, errElements
+	}
 	var parts []Part
 	err := json.Unmarshal(m.Content, &parts)
 	return parts, err
@@ -113,8 +135,11 @@ func (e *Embed) Check() string {
 
 func checkExtra(extra map[string]json.RawMessage) string {
 	for name := range extra {
-		if slices.Contains(reserved, strings.ToLower(name)) {
+		if slices.ContainsFunc(reserved, func(r string) bool { return strings.EqualFold(r, name) }) {
 			return "extra." + name + " is set by the platform"
+		}
+		if !extraName.MatchString(name) {
+			return "the names of extra must consist of a-z, 0-9 and _"
 		}
 	}
 	return ""

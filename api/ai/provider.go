@@ -4,6 +4,7 @@ package ai
 
 import (
 	"fmt"
+	"net/netip"
 	"net/url"
 	"regexp"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/agent"
 )
 
 // The kinds of providers. A route sends calls to other providers.
@@ -41,6 +43,7 @@ const (
 	MaxProviders      = 100 // of a tenant
 	MaxTargets        = 16  // of a route
 	MaxDepth          = 4   // of routes to routes
+	MaxLeaves         = 64  // targets of a route that are no routes, with those of its routes
 	MaxModels         = 100
 	MaxHeaders        = 20
 	MaxHeaderBytes    = 4 << 10
@@ -179,7 +182,20 @@ func (s *ProviderSettings) check() (path, rule string) {
 	if s.Secret != "" && !secretPattern.MatchString(s.Secret) {
 		return "secret", "must be the namespace and the name of a secret, such as default/OPENAI_KEY"
 	}
+	if s.Secret != "" && !protects(s.BaseURL) {
+		return "secret", "must not be sent by http, except to a loopback address: use https"
+	}
 	return s.checkHeaders()
+}
+
+// protects reports whether a key that is sent to a base URL cannot be read on the way.
+func protects(baseURL string) bool {
+	u, err := url.Parse(baseURL)
+	if err != nil {
+		return false
+	}
+	ip, _ := netip.ParseAddr(u.Hostname()) // the zero Addr is no loopback address
+	return u.Scheme == "https" || u.Hostname() == "localhost" || ip.IsLoopback()
 }
 
 var secretPattern = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,63}/[A-Za-z_][A-Za-z0-9_.-]{0,63}$`)
@@ -254,28 +270,31 @@ func equalPlain(s, only *ProviderSettings) bool {
 		s.OutputTokensPerMinute == 0 && len(s.Headers) == 0 && s.Log == "" && s.TimeoutMS == 0 && s.MaxRetries == nil
 }
 
-const modelRule = "must be at most 128 printable ASCII characters without blanks"
+const modelRule = "must be at most 128 printable ASCII characters without blanks, and not " + agent.Other
 
-// ValidModel reports whether s may be the name of a model, of which "" is none.
+// ValidModel reports whether s may be the name of a model or of a phase, of which "" is none. Usage with
+// another name could not be counted.
 func ValidModel(s string) bool {
-	return len(s) <= 128 && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' })
+	return len(s) <= 128 && s != agent.Other && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' })
 }
 
-// CheckRoutes checks that the targets of all routes exist, and that no route leads to itself or is
-// nested deeper than MaxDepth. Errors: CodeProviderNotFound, CodeProviderCycle.
+// CheckRoutes checks that the targets of all routes exist, and that no route leads to itself, is nested
+// deeper than MaxDepth, or leads to more than MaxLeaves targets. Errors: CodeProviderNotFound, CodeProviderCycle.
 func CheckRoutes(all map[string]*Provider) error {
 	for _, p := range all {
 		if p.Kind != KindRoute {
 			continue
 		}
-		if err := checkFrom(all, p, nil); err != nil {
+		leaves := 0
+		if err := checkFrom(all, p, nil, &leaves); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func checkFrom(all map[string]*Provider, p *Provider, above []string) error {
+// checkFrom checks a route, and adds its targets to leaves.
+func checkFrom(all map[string]*Provider, p *Provider, above []string, leaves *int) error {
 	if slices.Contains(above, p.Name) {
 		return api.Errorf(api.CodeProviderCycle, "the route %s leads to itself: %s", p.Name, strings.Join(append(above, p.Name), ", "))
 	}
@@ -290,8 +309,13 @@ func checkFrom(all map[string]*Provider, p *Provider, above []string) error {
 			return api.Errorf(api.CodeProviderNotFound, "the provider %s, a target of %s, does not exist", t.Provider, p.Name).
 				WithFields(api.FieldError{Path: fmt.Sprintf("targets[%d].provider", i), Message: "must be a provider that exists"})
 		case next.Kind == KindRoute:
-			if err := checkFrom(all, next, above); err != nil {
+			if err := checkFrom(all, next, above, leaves); err != nil {
 				return err
+			}
+		default:
+			*leaves++
+			if *leaves > MaxLeaves {
+				return api.Errorf(api.CodeProviderCycle, "the route %s leads to more than %d targets, with those of its routes", above[0], MaxLeaves)
 			}
 		}
 	}

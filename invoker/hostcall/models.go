@@ -29,12 +29,14 @@ type Models interface {
 type modelCalls struct {
 	outbound
 	models Models
+	// admit admits each request, with those of retries; nil admits all.
+	admit func(ctx context.Context, tenant string) error
 }
 
 // newModelCalls returns the calls, behind a guard like that of newFetchCalls.
 func newModelCalls(m Models, allow []netip.Prefix, resolver *net.Resolver) *modelCalls {
 	guard := &egress{allow: allow, own: net.InterfaceAddrs}
-	return &modelCalls{newOutbound(func() *http.Transport { return guard.transport(resolver) }), m}
+	return &modelCalls{outbound: newOutbound(func() *http.Transport { return guard.transport(resolver) }), models: m}
 }
 
 func (c *modelCalls) calls() map[string]call {
@@ -89,6 +91,11 @@ func (c *modelCalls) begin(ctx context.Context, s *Scope, a network.Prompt) (_ c
 	one.Tenant, one.MaxTokens, one.Timeout = s.Tenant, granted.MaxTokens, time.Duration(granted.TimeoutMS)*time.Millisecond
 	client := c.client(s, func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse })
 	one.Send = func(req *http.Request) (*http.Response, error) {
+		if c.admit != nil {
+			if err := c.admit(req.Context(), s.Tenant); err != nil {
+				return nil, err
+			}
+		}
 		resp, err := client.Do(req)
 		if err != nil {
 			return nil, fetchError(req.Context(), err)

@@ -89,7 +89,7 @@ func New(s Services) *Table {
 	fetch, sockets := newFetchCalls(s.EgressAllow, s.Resolver), newSocketCalls(s.EgressAllow, s.Resolver)
 	asked := newModelCalls(s.Models, s.EgressAllow, s.Resolver)
 	fetch.traffic, sockets.traffic, sockets.places = s.Egress, s.Egress, fetch.places
-	asked.traffic, asked.places = s.Egress, fetch.places
+	asked.traffic, asked.places, asked.admit = s.Egress, fetch.places, s.AdmitEgress
 	for _, calls := range []map[string]call{
 		(&kvCalls{s.KV}).calls(),
 		fetch.calls(),
@@ -217,10 +217,11 @@ func (t *Table) Call(ctx context.Context, s *Scope, name string, head, blob []by
 	return replyHead, replyBlob, err
 }
 
-// leaves reports whether a call sends a request to another server.
+// leaves reports whether a call sends one request to another server. Those of cs.ai may send several,
+// each of which is admitted by modelCalls.
 func leaves(name string) bool {
 	switch name {
-	case network.Fetch.Name, network.SocketOpen.Name, network.Chat.Name, network.Embed.Name, network.ChatStream.Name:
+	case network.Fetch.Name, network.SocketOpen.Name:
 		return true
 	}
 	return false

@@ -39,6 +39,7 @@ func tokensOf(bytes int) int64 { return int64(bytes+3) / 4 }
 func (c *Client) account(ctx context.Context, who *Caller, a *attempt, spent *ai.Spent, phase string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordWithin)
 	defer cancel()
+	a.accounted = true
 	c.settle(ctx, who, a, providers.Amounts{
 		Requests: a.taken.Requests, Input: spent.InputTokens + spent.CacheCreationTokens + spent.CacheReadTokens, Output: spent.OutputTokens,
 	})
@@ -47,6 +48,9 @@ func (c *Client) account(ctx context.Context, who *Caller, a *attempt, spent *ai
 		priced, err := c.prices.Apply(ctx, who.Tenant, entries)
 		if err == nil {
 			entries = priced
+		} else {
+			c.logger.Warn("usage of a model has no cost: the prices could not be read", zap.String("tenant", who.Tenant),
+				zap.String("provider", a.provider.Name), zap.String("model", a.model), zap.Error(err))
 		}
 	}
 	spent.CostUSD = entries[0].CostUSD
@@ -57,6 +61,16 @@ func (c *Client) account(ctx context.Context, who *Caller, a *attempt, spent *ai
 			zap.String("provider", a.provider.Name), zap.String("model", a.model), zap.Error(err))
 	}
 	return err
+}
+
+// cutOff accounts for a request that failed after it was sent, whose usage the provider may charge all the
+// same: spent is an estimate. It returns nil for a request that was not sent.
+func (c *Client) cutOff(ctx context.Context, who *Caller, a *attempt, spent ai.Spent, phase string) *ai.Spent {
+	if a.accounted || !a.sent.Load() {
+		return nil
+	}
+	_ = c.account(ctx, who, a, &spent, phase) // it has logged the error; the function sees the failure of the call
+	return &spent
 }
 
 // line is the line in the log of an activation about one request.

@@ -61,7 +61,7 @@ func (u *anthropicUsage) add(s *ai.Spent) {
 		to   *int64
 	}{{u.InputTokens, &s.InputTokens}, {u.OutputTokens, &s.OutputTokens}, {u.CacheCreationTokens, &s.CacheCreationTokens}, {u.CacheReadTokens, &s.CacheReadTokens}} {
 		if n.from != nil {
-			*n.to = *n.from
+			*n.to = tokens(*n.from)
 		}
 	}
 }
@@ -189,8 +189,8 @@ func (anthropic) answer(raw []byte) (*ai.Answer, error) {
 		StopReason string          `json:"stop_reason"`
 		Usage      *anthropicUsage `json:"usage"`
 	}
-	if err := json.Unmarshal(raw, &in); err != nil {
-		return nil, malformed("it is not JSON of the expected form")
+	if err := decode(raw, &in); err != nil {
+		return nil, err
 	}
 	if in.StopReason == "" {
 		return nil, malformed("it has no stop_reason")
@@ -251,8 +251,8 @@ type anthropicEvent struct {
 
 func (r *anthropicReader) event(e event) (out []ai.Delta, end bool, err error) {
 	var in anthropicEvent
-	if err := json.Unmarshal(e.data, &in); err != nil {
-		return nil, false, malformed("a part of the stream is not JSON of the expected form")
+	if err := decode(e.data, &in); err != nil {
+		return nil, false, err
 	}
 	switch in.Type {
 	case "error":
@@ -265,7 +265,7 @@ func (r *anthropicReader) event(e event) (out []ai.Delta, end bool, err error) {
 		case "tool_use":
 			at := len(r.tools)
 			r.tools[in.Index] = at
-			out = append(out, ai.Delta{Type: ai.DeltaToolCall, Index: at, ID: in.ContentBlock.ID, Name: in.ContentBlock.Name})
+			out = append(out, ai.Delta{Type: ai.DeltaToolCall, Index: &at, ID: in.ContentBlock.ID, Name: in.ContentBlock.Name})
 		case "text":
 			if in.ContentBlock.Text != "" {
 				out = append(out, ai.Delta{Type: ai.DeltaText, Text: in.ContentBlock.Text})
@@ -278,7 +278,7 @@ func (r *anthropicReader) event(e event) (out []ai.Delta, end bool, err error) {
 		case "input_json_delta":
 			at, ok := r.tools[in.Index]
 			if ok && in.Delta.PartialJSON != "" {
-				out = append(out, ai.Delta{Type: ai.DeltaToolCall, Index: at, Arguments: in.Delta.PartialJSON})
+				out = append(out, ai.Delta{Type: ai.DeltaToolCall, Index: &at, Arguments: in.Delta.PartialJSON})
 			}
 		}
 	case "message_delta":

@@ -40,7 +40,8 @@ func (c *Client) Chat(ctx context.Context, who *Caller, raw []byte, provider str
 			c.log(who, a, "chat", &answer.Usage, err, raw, text)
 			return err
 		}
-		c.log(who, a, "chat", nil, err, raw, nil)
+		spent := c.cutOff(ctx, who, a, ai.Spent{InputTokens: of.input, Estimated: true}, req.Phase)
+		c.log(who, a, "chat", spent, err, raw, nil)
 		return err
 	})
 	if err != nil {
@@ -100,8 +101,8 @@ func finished(answer *ai.Answer, a *attempt) *ai.Answer {
 // parseChat reads a request, and checks it. Errors: CodeHostInvalidArgument.
 func parseChat(raw []byte, provider string, who *Caller) (*ai.Chat, size, error) {
 	req := &ai.Chat{}
-	if err := json.Unmarshal(raw, req); err != nil {
-		return nil, size{}, invalid("the request is not of its form: %s", faultOf(err))
+	if err := decodeRequest(raw, req); err != nil {
+		return nil, size{}, err
 	}
 	req.Provider = provider
 	if fault := req.Check(); fault != "" {
@@ -120,6 +121,17 @@ func parseChat(raw []byte, provider string, who *Caller) (*ai.Chat, size, error)
 		of.output = guessedOutput
 	}
 	return req, of, nil
+}
+
+// decodeRequest decodes the request of a function. Errors: CodeHostInvalidArgument.
+func decodeRequest[T any](raw []byte, into *T) error {
+	if !ai.Fits[T](raw) {
+		return invalid("a request must have at most %s, and fewer elements than this one", api.SizeText(ai.MaxRequestBytes))
+	}
+	if err := json.Unmarshal(raw, into); err != nil {
+		return invalid("the request is not of its form: %s", faultOf(err))
+	}
+	return nil
 }
 
 // faultOf names the field of a request that cannot be read.

@@ -2,7 +2,6 @@ package models
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"github.com/codesous/sous/api/ai"
@@ -13,8 +12,8 @@ func (c *Client) Embed(ctx context.Context, who *Caller, raw []byte, provider st
 	ctx, cancel := who.bounded(ctx)
 	defer cancel()
 	req := &ai.Embed{}
-	if err := json.Unmarshal(raw, req); err != nil {
-		return nil, invalid("the request is not of its form: %s", faultOf(err))
+	if err := decodeRequest(raw, req); err != nil {
+		return nil, err
 	}
 	req.Provider = provider
 	if fault := req.Check(); fault != "" {
@@ -29,7 +28,8 @@ func (c *Client) Embed(ctx context.Context, who *Caller, raw []byte, provider st
 	err = c.run(ctx, who, targets, of.amounts(), func(ctx context.Context, a *attempt) error {
 		found, err := c.vectors(ctx, who, a, req)
 		if err != nil {
-			c.log(who, a, "embed", nil, err, raw, nil)
+			spent := c.cutOff(ctx, who, a, ai.Spent{InputTokens: of.input, Estimated: true}, req.Phase)
+			c.log(who, a, "embed", spent, err, raw, nil)
 			return err
 		}
 		out = found

@@ -5,8 +5,11 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"strings"
 	"time"
+
+	"golang.org/x/net/http/httpguts"
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/ai"
@@ -54,9 +57,13 @@ func (c *Client) open(ctx context.Context, who *Caller, a *attempt, path string,
 			return nil, err
 		}
 		key = bytes.TrimSpace(key)
+		if len(key) == 0 || !httpguts.ValidHeaderFieldValue(string(key)) {
+			return nil, api.Errorf(api.CodeHostSecretUnavailable, "the key of the provider %s is empty, or no value of a header", a.provider.Name)
+		}
 	}
 	protocolOf(a.provider).authorize(req.Header, key)
-	resp, err := who.Send(req)
+	sent := &httptrace.ClientTrace{WroteRequest: func(info httptrace.WroteRequestInfo) { a.sent.Store(info.Err == nil) }}
+	resp, err := who.Send(req.WithContext(httptrace.WithClientTrace(ctx, sent)))
 	if err != nil {
 		return nil, c.lost(ctx, err)
 	}
@@ -64,6 +71,7 @@ func (c *Client) open(ctx context.Context, who *Caller, a *attempt, path string,
 	if resp.StatusCode/100 == 2 {
 		return ex, nil
 	}
+	a.sent.Store(false)                                            // the provider has not served it
 	defer func() { _ = resp.Body.Close() }()                       // the request has failed
 	text, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // the status counts
 	return nil, ofStatus(resp.StatusCode, resp.Header, ex.clean(text), time.UnixMilli(c.store.NowMS()))
@@ -84,9 +92,13 @@ func (*Client) lost(ctx context.Context, err error) error {
 	return err
 }
 
+// shortestKey is the length of the shortest key that is searched for, in bytes. Local servers take
+// words such as "none" as keys, which are no secrets, and occur in answers.
+const shortestKey = 8
+
 // clean returns text without the key.
 func (e *exchange) clean(text []byte) []byte {
-	if len(e.key) == 0 || !bytes.Contains(text, e.key) {
+	if len(e.key) < shortestKey || !bytes.Contains(text, e.key) {
 		return text
 	}
 	return bytes.ReplaceAll(text, e.key, []byte("***"))

@@ -120,11 +120,12 @@ func reasonOf(body []byte) (reason, code string) {
 		Error struct {
 			Message string `json:"message"`
 			Type    string `json:"type"`
-			Code    any    `json:"code"`
+			// Code is a text, a number, or, from a provider that misbehaves, a value of any size.
+			Code json.RawMessage `json:"code"`
 		} `json:"error"`
 	}
 	if json.Unmarshal(body, &in) == nil && in.Error.Message != "" {
-		code, _ = in.Error.Code.(string)
+		_ = json.Unmarshal(in.Error.Code, &code) // a code that is no text is none
 		return shortText(in.Error.Message), cmp.Or(code, in.Error.Type)
 	}
 	return cmp.Or(shortText(string(body)), "no reason"), ""

@@ -1,6 +1,7 @@
 package models_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -31,17 +32,18 @@ type desk struct {
 	store  *storage.Store
 	client *models.Client
 	tenant string
+	key    string // "" for that of fakes
 
 	mu    sync.Mutex
 	spent []agent.Usage
 	lines []string
 }
 
-// keys has the key of fakes for every provider.
-type keys struct{}
+// keys has one key for every provider.
+type keys struct{ key string }
 
-func (keys) Key(context.Context, *models.Caller, *ai.Provider) ([]byte, error) {
-	return []byte(modelstest.Key), nil
+func (k keys) Key(context.Context, *models.Caller, *ai.Provider) ([]byte, error) {
+	return []byte(k.key), nil
 }
 
 func newDesk(t *testing.T) *desk {
@@ -57,7 +59,7 @@ func (d *desk) open() *desk {
 	if err != nil {
 		d.t.Fatalf("NewPrices: %v", err)
 	}
-	d.client, err = models.New(models.Config{Store: d.store, Prices: prices, Keys: keys{}})
+	d.client, err = models.New(models.Config{Store: d.store, Prices: prices, Keys: keys{cmp.Or(d.key, modelstest.Key)}})
 	if err != nil {
 		d.t.Fatalf("New: %v", err)
 	}
@@ -308,8 +310,8 @@ func TestCircuitOpensForAll(t *testing.T) {
 	sent := len(f.Requests())
 	for range 5 {
 		_, err := other.client.Chat(t.Context(), other.caller(), []byte(hello), "main")
-		if api.ErrorCode(err) != api.CodeHostAIRateLimited || waitOf(err) < 500_000 {
-			t.Errorf("got error %v with a wait of %d ms, want code %s and 10 minutes", err, waitOf(err), api.CodeHostAIRateLimited)
+		if api.ErrorCode(err) != api.CodeHostAIUnavailable || waitOf(err) < 500_000 {
+			t.Errorf("got error %v with a wait of %d ms, want code %s and 10 minutes", err, waitOf(err), api.CodeHostAIUnavailable)
 		}
 	}
 	if got := len(f.Requests()); got != sent {
@@ -414,7 +416,7 @@ func TestStreamsThatFail(t *testing.T) {
 			want    string
 			usage   int // entries
 		}{
-			"overloaded at the beginning": {[]modelstest.Answer{modelstest.Fails("overloaded_error", "Overloaded"), modelstest.Text(1, 1, "yes")}, "text,end", 1},
+			"overloaded at the beginning": {[]modelstest.Answer{modelstest.Fails("overloaded_error", "Overloaded"), modelstest.Text(1, 1, "yes")}, "text,end", 2},
 			"429 at the beginning":        {[]modelstest.Answer{modelstest.RateLimited(0.1), modelstest.Text(1, 1, "yes")}, "text,end", 1},
 			"cut":                         {[]modelstest.Answer{modelstest.Cut("a ", "part")}, "text,text,error " + string(api.CodeHostAIUnavailable), 1},
 			"overloaded later":            {[]modelstest.Answer{modelstest.Fails("overloaded_error", "Overloaded", "a part")}, "text,error " + string(api.CodeHostAIUnavailable), 1},

@@ -45,8 +45,9 @@ type openAIUsage struct {
 
 // spent returns the usage. Cached tokens are apart from the others.
 func (u *openAIUsage) spent() ai.Spent {
-	cached := min(u.Details.CachedTokens, u.PromptTokens)
-	return ai.Spent{InputTokens: u.PromptTokens - cached, OutputTokens: u.CompletionTokens, CacheReadTokens: cached}
+	prompt := tokens(u.PromptTokens)
+	cached := min(tokens(u.Details.CachedTokens), prompt)
+	return ai.Spent{InputTokens: prompt - cached, OutputTokens: tokens(u.CompletionTokens), CacheReadTokens: cached}
 }
 
 func (openAI) chat(p *ai.Provider, c *ai.Chat, stream bool) (string, map[string]any, error) {
@@ -110,8 +111,8 @@ func (openAI) answer(raw []byte) (*ai.Answer, error) {
 		} `json:"choices"`
 		Usage *openAIUsage `json:"usage"`
 	}
-	if err := json.Unmarshal(raw, &in); err != nil {
-		return nil, malformed("it is not JSON of the expected form")
+	if err := decode(raw, &in); err != nil {
+		return nil, err
 	}
 	if len(in.Choices) == 0 {
 		return nil, malformed("it has no choices")
@@ -152,8 +153,8 @@ func (openAI) embeddings(raw []byte, count int) (*ai.Embeddings, error) {
 		} `json:"data"`
 		Usage *openAIUsage `json:"usage"`
 	}
-	if err := json.Unmarshal(raw, &in); err != nil {
-		return nil, malformed("it is not JSON of the expected form")
+	if err := decode(raw, &in); err != nil {
+		return nil, err
 	}
 	out := &ai.Embeddings{Model: in.Model, Embeddings: make([][]float64, count)}
 	for i := range in.Data {
@@ -174,11 +175,25 @@ func (openAI) embeddings(raw []byte, count int) (*ai.Embeddings, error) {
 	return out, nil
 }
 
-func (openAI) reader() eventReader { return &openAIReader{} }
+func (openAI) reader() eventReader { return &openAIReader{calls: map[int]int{}} }
 
 // openAIReader reads the chunks of a chat completion. Some servers leave out the usage, and some the
-// [DONE] at the end.
-type openAIReader struct{ progress }
+// [DONE] at the end. calls has the number of the tool call of each index: the function keeps calls in a
+// list, and an index of the provider may be any number.
+type openAIReader struct {
+	progress
+	calls map[int]int
+}
+
+// numberOf returns the number of a tool call.
+func (r *openAIReader) numberOf(index int) int {
+	at, ok := r.calls[index]
+	if !ok {
+		at = len(r.calls)
+		r.calls[index] = at
+	}
+	return at
+}
 
 func (r *openAIReader) state() *progress { return &r.progress }
 
@@ -198,8 +213,8 @@ func (r *openAIReader) event(e event) (out []ai.Delta, end bool, err error) {
 		Usage *openAIUsage    `json:"usage"`
 		Error json.RawMessage `json:"error"`
 	}
-	if err := json.Unmarshal(e.data, &in); err != nil {
-		return nil, false, malformed("a part of the stream is not JSON of the expected form")
+	if err := decode(e.data, &in); err != nil {
+		return nil, false, err
 	}
 	if len(in.Error) > 0 && string(in.Error) != "null" {
 		return nil, false, reported(e.data)
@@ -215,7 +230,8 @@ func (r *openAIReader) event(e event) (out []ai.Delta, end bool, err error) {
 			out = append(out, ai.Delta{Type: ai.DeltaText, Text: c.Delta.Content})
 		}
 		for _, call := range c.Delta.ToolCalls {
-			out = append(out, ai.Delta{Type: ai.DeltaToolCall, Index: call.Index, ID: call.ID, Name: call.Function.Name, Arguments: call.Function.Arguments})
+			at := r.numberOf(call.Index)
+			out = append(out, ai.Delta{Type: ai.DeltaToolCall, Index: &at, ID: call.ID, Name: call.Function.Name, Arguments: call.Function.Arguments})
 		}
 	}
 	return out, false, nil

@@ -3,9 +3,12 @@ package models
 import (
 	"encoding/json"
 	"net/http"
+	"reflect"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/agent"
 	"github.com/codesous/sous/api/ai"
+	"github.com/codesous/sous/api/jsonsize"
 )
 
 // protocol is the form of the requests and answers of a kind of providers.
@@ -48,6 +51,10 @@ type progress struct {
 	known         bool // the provider has reported the usage
 }
 
+// tokens returns a number of tokens that a provider has reported, within the bounds of usage: sums of
+// several must not overflow.
+func tokens(n int64) int64 { return min(max(n, 0), agent.MaxTokens) }
+
 // invalid is the refusal of a request.
 func invalid(format string, args ...any) error {
 	return api.Errorf(api.CodeHostInvalidArgument, format, args...)
@@ -56,6 +63,17 @@ func invalid(format string, args ...any) error {
 // malformed is the error of an answer that cannot be read.
 func malformed(what string) error {
 	return api.Errorf(api.CodeHostAIFailed, "the provider's answer cannot be read: %s", what)
+}
+
+// decode decodes an answer, or an event of a stream. Errors: CodeHostAIFailed.
+func decode[T any](raw []byte, into *T) error {
+	if !jsonsize.Fits(raw, reflect.TypeFor[T](), jsonsize.Elements) {
+		return malformed("it has more elements than an answer may have")
+	}
+	if json.Unmarshal(raw, into) != nil {
+		return malformed("it is not JSON of the expected form")
+	}
+	return nil
 }
 
 // set sets a field of a request unless its value is the zero value.

@@ -3,6 +3,7 @@ package models
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -21,9 +22,14 @@ const (
 	maxPause   = 8 * time.Second
 	// longestWait is more than any wait.
 	longestWait = 24 * time.Hour
+	// maxRequests bounds the requests of a call to all of its targets together.
+	maxRequests = 32
 	// probeWait is the wait for the probe of another call.
 	probeWait = 200 * time.Millisecond
 )
+
+// waitReasons are the reasons of the failures of admit.
+var waitReasons = map[int]string{rateLimited: "its limits a minute are used up", overloaded: "its circuit is open after failures"}
 
 // attempt is one request to a target.
 type attempt struct {
@@ -32,6 +38,11 @@ type attempt struct {
 	began   time.Time
 	taken   providers.Amounts
 	tries   int // of the call, with this one
+	// probe is the circuit that the attempt probes, the zero Circuit if it probes none.
+	probe providers.Circuit
+	// sent reports that the request was sent, and not refused by the provider: it may cost.
+	sent      atomic.Bool
+	accounted bool
 }
 
 // run makes a call: it tries the targets in their order, and again after a wait, until one of them has
@@ -53,19 +64,19 @@ func (c *Client) run(ctx context.Context, who *Caller, targets []target, need pr
 	for {
 		soonest, left := longestWait, false
 		for i, t := range targets {
-			if tries[i] > t.provider.Retries() {
+			if tries[i] > t.provider.Retries() || total >= maxRequests {
 				continue
 			}
 			left = true
 			a := &attempt{target: t, taken: need, tries: total + 1}
-			wait, err := c.admit(ctx, who, a, patience)
+			wait, kind, err := c.admit(ctx, who, a, patience)
 			if err != nil {
 				return err
 			}
 			if wait > 0 {
 				soonest = min(soonest, wait)
 				if last == nil {
-					last = &failure{kind: rateLimited, provider: t.provider.Name, reason: "its limits a minute are used up, or its circuit is open"}
+					last = &failure{kind: kind, provider: t.provider.Name, reason: waitReasons[kind]}
 				}
 				continue
 			}
@@ -78,7 +89,7 @@ func (c *Client) run(ctx context.Context, who *Caller, targets []target, need pr
 			}
 			last, soonest = err, min(soonest, max(pauseAfter(tries[i]), f.retryAfter))
 		}
-		if !left {
+		if !left || total >= maxRequests {
 			return shown(last, 0)
 		}
 		if soonest > within(ctx, maxWait) {
@@ -113,26 +124,29 @@ func shown(err error, wait time.Duration) error {
 }
 
 // admit passes a call through the circuit and the limits of its target. It returns 0, or how long the
-// call should wait. Errors: CodeStoreUnavailable, ctx's.
-func (c *Client) admit(ctx context.Context, who *Caller, a *attempt, patience time.Duration) (time.Duration, error) {
+// call should wait, and the kind of failure that this is. Errors: CodeStoreUnavailable, ctx's.
+func (c *Client) admit(ctx context.Context, who *Caller, a *attempt, patience time.Duration) (wait time.Duration, kind int, err error) {
 	view, err := c.registry.View(ctx, who.Tenant)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	circuit, now := view.Circuit(a.provider.Name), c.store.NowMS()
 	if now < circuit.UntilMS {
-		return time.Duration(circuit.UntilMS-now) * time.Millisecond, nil
+		return time.Duration(circuit.UntilMS-now) * time.Millisecond, overloaded, nil
 	}
-	wait, err := c.limiter.Take(ctx, who.Tenant, a.provider, a.taken, patience)
+	wait, err = c.limiter.Take(ctx, who.Tenant, a.provider, a.taken, patience)
 	if wait > 0 || err != nil || circuit.UntilMS == 0 {
-		return wait, err
+		return wait, rateLimited, err
 	}
-	mine, _, err := c.registry.Probe(ctx, who.Tenant, a.provider.Name)
+	mine, probe, err := c.registry.Probe(ctx, who.Tenant, a.provider.Name)
+	if mine {
+		a.probe = probe
+	}
 	if mine || err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	// The amounts were not used.
-	return probeWait, c.limiter.Settle(ctx, who.Tenant, a.provider, a.taken, providers.Amounts{})
+	return probeWait, overloaded, c.limiter.Settle(ctx, who.Tenant, a.provider, a.taken, providers.Amounts{})
 }
 
 // once makes one request, and tells the circuit of its provider how it went.
@@ -145,18 +159,27 @@ func (c *Client) once(ctx context.Context, who *Caller, a *attempt, try func(con
 		f.provider = a.provider.Name
 	}
 	c.metrics.ended(err, f)
-	if isFailure && f.moves() {
+	if !a.accounted {
 		c.unused(ctx, who, a)
+	}
+	switch {
+	case isFailure && f.moves():
 		c.failed(ctx, who, a, f)
-		return err
-	}
-	if err == nil || isFailure {
+	case err == nil || isFailure:
 		c.served(ctx, who, a)
-	}
-	if err != nil {
-		c.unused(ctx, who, a)
+	case a.probe != providers.Circuit{}:
+		c.released(ctx, who, a)
 	}
 	return err
+}
+
+// released ends a probe that says nothing about its provider. ctx may have ended.
+func (c *Client) released(ctx context.Context, who *Caller, a *attempt) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordWithin)
+	defer cancel()
+	if err := c.registry.Release(ctx, who.Tenant, a.provider.Name, a.probe); err != nil {
+		c.logger.Warn("the probe of a provider was not released", zap.String("tenant", who.Tenant), zap.String("provider", a.provider.Name), zap.Error(err))
+	}
 }
 
 // failed counts a failure of a provider. ctx may have ended.

@@ -30,7 +30,7 @@ func (c *Client) Stream(ctx context.Context, who *Caller, raw []byte, provider s
 			next := &stream{c: c, ctx: ctx, cancel: cancel, who: who, attempt: a, prompt: raw, of: of, phase: req.Phase, reader: protocolOf(a.provider).reader()}
 			err := next.begin(req)
 			if err != nil {
-				c.log(who, a, "stream", nil, err, raw, nil)
+				c.log(who, a, "stream", c.cutOff(ctx, who, a, next.used(), req.Phase), err, raw, nil)
 				return err
 			}
 			s = next
@@ -177,18 +177,24 @@ func (s *stream) fail(err error) {
 	s.write(d)
 }
 
-// finish records what the answer has used, once: what the provider has reported, or else an estimate.
+// used returns what the answer has used so far: what the provider has reported, or else an estimate.
+func (s *stream) used() ai.Spent {
+	state := s.reader.state()
+	spent := state.spent
+	if !state.known {
+		spent.Estimated = true
+		spent.OutputTokens = max(spent.OutputTokens, tokensOf(s.size))
+		if spent.InputTokens+spent.CacheReadTokens+spent.CacheCreationTokens == 0 {
+			spent.InputTokens = s.of.input
+		}
+	}
+	return spent
+}
+
+// finish records what the answer has used, once.
 func (s *stream) finish(failed error) (spent *ai.Spent, err error) {
 	s.finishing.Do(func() {
-		state := s.reader.state()
-		one := state.spent
-		if !state.known {
-			one.Estimated = true
-			one.OutputTokens = max(one.OutputTokens, tokensOf(s.size))
-			if one.InputTokens+one.CacheReadTokens+one.CacheCreationTokens == 0 {
-				one.InputTokens = s.of.input
-			}
-		}
+		one := s.used()
 		spent = &one
 		err = s.c.account(s.ctx, s.who, s.attempt, spent, s.phase)
 		if failed == nil {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/agent"
 	"github.com/codesous/sous/api/ai"
@@ -68,7 +70,17 @@ func (c *Client) expand(ctx context.Context, view *providers.View, tenant, name,
 		groups = append(groups, found)
 	}
 	c.order(ctx, tenant, p, groups, of)
-	return slices.Concat(groups...), nil
+	return distinct(slices.Concat(groups...)), nil
+}
+
+// distinct returns targets without those that occur before: the retries of one are its own.
+func distinct(targets []target) []target {
+	seen := make(map[target]bool, len(targets))
+	return slices.DeleteFunc(targets, func(t target) bool {
+		again := seen[t]
+		seen[t] = true
+		return again
+	})
 }
 
 // targetOf returns a provider with the model of a call, or with its default.
@@ -127,8 +139,8 @@ func (c *Client) weighted(targets []ai.RouteTarget) int {
 	return 0
 }
 
-// byCost sorts targets by the cost of a call of the size. Those without a price are last, and so are all
-// if the prices cannot be read.
+// byCost sorts targets by the cost of a call of the size. Those without a price are last. If the
+// prices cannot be read, the order stays.
 func (c *Client) byCost(ctx context.Context, tenant string, groups [][]target, of size) {
 	if c.prices == nil {
 		return
@@ -138,7 +150,11 @@ func (c *Client) byCost(ctx context.Context, tenant string, groups [][]target, o
 		entries := []agent.Usage{{Provider: g[0].provider.Name, Model: g[0].model, InputTokens: min(of.input, agent.MaxTokens), OutputTokens: min(of.output, agent.MaxTokens)}}
 		priced, err := c.prices.Apply(ctx, tenant, entries)
 		costs[g[0]] = agent.MaxUSD
-		if err == nil && priced[0].CostUSD != nil {
+		if err != nil {
+			c.logger.Warn("the targets of a route are not sorted by cost: the prices could not be read", zap.String("tenant", tenant), zap.Error(err))
+			return
+		}
+		if priced[0].CostUSD != nil {
 			costs[g[0]] = *priced[0].CostUSD
 		}
 	}

@@ -267,3 +267,63 @@ func TestCircuits(t *testing.T) {
 		storagetest.Eventually(t, func() bool { return sees(other) == providers.Circuit{} })
 	})
 }
+
+// TestCircuitsOfChangedProviders: a change of a provider closes its circuit, and a deleted one has none,
+// also when a call of it ends later. A probe without a result makes room for another at once.
+func TestCircuitsOfChangedProviders(t *testing.T) {
+	t.Parallel()
+	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
+		ctx, tenant, r := t.Context(), storagetest.Tenant(t), providers.New(s)
+		must(t, r, tenant, "main", upstream())
+		g := registry(t, s)
+		circuits := func() int {
+			found, err := r.Circuits(ctx, tenant)
+			if err != nil {
+				t.Fatalf("Circuits: %v", err)
+			}
+			return len(found)
+		}
+		fails := func(wait time.Duration) providers.Circuit {
+			c, err := g.Failed(ctx, tenant, "main", providers.Failure{BeganMS: s.NowMS(), RetryAfter: wait, Overloaded: true})
+			if err != nil {
+				t.Fatalf("Failed: %v", err)
+			}
+			return c
+		}
+		fails(time.Minute)
+		changed := upstream()
+		changed.Models = []string{"m1"}
+		if n := circuits(); n != 1 {
+			t.Fatalf("got %d circuits after a failure, want 1", n)
+		}
+		must(t, r, tenant, "main", changed)
+		if n := circuits(); n != 0 {
+			t.Errorf("got %d circuits after a change, want none", n)
+		}
+		until := fails(time.Millisecond).UntilMS
+		storagetest.Eventually(t, func() bool { return s.NowMS() > until })
+		mine, probe, err := g.Probe(ctx, tenant, "main")
+		if !mine || err != nil {
+			t.Fatalf("Probe: got %v, %v, want true", mine, err)
+		}
+		if err := g.Release(ctx, tenant, "main", providers.Circuit{UntilMS: until}); err != nil {
+			t.Errorf("Release of an earlier probe: %v", err)
+		}
+		if mine, _, err := g.Probe(ctx, tenant, "main"); mine || err != nil {
+			t.Errorf("Probe during another: got %v, %v, want false", mine, err)
+		}
+		if err := g.Release(ctx, tenant, "main", probe); err != nil {
+			t.Errorf("Release: %v", err)
+		}
+		if mine, _, err := g.Probe(ctx, tenant, "main"); !mine || err != nil {
+			t.Errorf("Probe after the release: got %v, %v, want true", mine, err)
+		}
+		if err := r.Delete(ctx, tenant, "main", nil); err != nil {
+			t.Fatalf("Delete: %v", err)
+		}
+		fails(time.Minute)
+		if n := circuits(); n != 0 {
+			t.Errorf("got %d circuits after a failure of a deleted provider, want none", n)
+		}
+	})
+}

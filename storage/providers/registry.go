@@ -158,6 +158,13 @@ func (r *Registry) Probe(ctx context.Context, tenant, name string) (bool, Circui
 	return r.change(ctx, tenant, name, "probe", 0, 0, openAfter)
 }
 
+// Release lets another caller probe a provider: the probe that made c has ended without a result. Errors:
+// CodeStoreUnavailable.
+func (r *Registry) Release(ctx context.Context, tenant, name string, c Circuit) error {
+	_, _, err := r.change(ctx, tenant, name, "release", c.UntilMS, 0, openAfter)
+	return err
+}
+
 // Succeeded closes the circuit of a provider after a call that began at beganMS. Errors:
 // CodeStoreUnavailable.
 func (r *Registry) Succeeded(ctx context.Context, tenant, name string, beganMS int64) error {
@@ -167,7 +174,8 @@ func (r *Registry) Succeeded(ctx context.Context, tenant, name string, beganMS i
 
 // change changes a circuit, and notifies the replicas if it did.
 func (r *Registry) change(ctx context.Context, tenant, name, op string, began int64, delay time.Duration, threshold int) (bool, Circuit, error) {
-	reply, err := r.s.Script(ctx, scriptCircuit, []string{r.s.Keys().Providers(tenant, partCircuits)},
+	k := r.s.Keys()
+	reply, err := r.s.Script(ctx, scriptCircuit, []string{k.Providers(tenant, partCircuits), k.Providers(tenant, partRecords)},
 		op, name, r.s.NowMS(), began, delay.Milliseconds(), threshold, shortestOpen.Milliseconds(), longestOpen.Milliseconds(), probeWithin.Milliseconds())
 	if err != nil {
 		return false, Circuit{}, err
