@@ -46,13 +46,6 @@ func openAIAt(f *modelstest.Fake) ai.ProviderSettings {
 	return ai.ProviderSettings{Kind: ai.KindOpenAI, BaseURL: f.URL + "/v1", Secret: namespace + "/KEY", Models: []string{"m1"}, MaxRetries: &none}
 }
 
-// anthropicAt is openAIAt for the other protocol.
-func anthropicAt(f *modelstest.Fake) ai.ProviderSettings {
-	s := openAIAt(f)
-	s.Kind, s.BaseURL = ai.KindAnthropic, f.URL
-	return s
-}
-
 func (b *bench) provider(name string, s ai.ProviderSettings) {
 	b.t.Helper()
 	s.Normalize()

@@ -191,19 +191,12 @@ func New(ctx context.Context, store *storage.Store, pool *sandbox.Pool, broker *
 	}
 	i.turns = turns.ForLogs()
 	i.vault = vault.New(life, store, vault.Config{Secrets: cfg.Secrets, TTL: cfg.SecretsTTL, Window: cfg.SecretsWindow, Logger: cfg.Logger, Turns: i.turns})
-	repository, err := i.budgets()
-	if err != nil {
+	if err := i.openModels(&cfg); err != nil {
 		end()
 		return nil, fmt.Errorf("invoker: %w", err)
 	}
-	i.spending = budgets.NewRecorder(repository)
 	if broker != nil {
 		i.runs = runs.New(store, broker)
-	}
-	i.models, err = models.New(models.Config{Store: store, Prices: i.prices(), Keys: modelKeys{i.vault}, Logger: cfg.Logger})
-	if err != nil {
-		end()
-		return nil, fmt.Errorf("invoker: %w", err)
 	}
 	i.host = hostcall.New(i.services(&cfg))
 	i.worker = newWorker(i, cfg.Slots)

@@ -44,6 +44,17 @@ func (i *Invoker) budgets() (*budgets.Repository, error) {
 	return i.broker.Budgets(), nil
 }
 
+// openModels makes the client of models, and what records the usage of them.
+func (i *Invoker) openModels(cfg *Config) error {
+	repository, err := i.budgets()
+	if err != nil {
+		return err
+	}
+	i.spending = budgets.NewRecorder(repository)
+	i.models, err = models.New(models.Config{Store: i.store, Prices: i.prices(), Keys: modelKeys{i.vault}, Logger: cfg.Logger})
+	return err
+}
+
 // asCaller returns an activation as a caller of models. What it spends is added to the sums of the
 // tenant and of its budgets; for an attempt of a job, join replaces Admit and Spend.
 func (i *Invoker) asCaller(inv *api.Invocation, rec *activations.Record, logs *logsink.Sink) *models.Caller {

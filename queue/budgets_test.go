@@ -112,12 +112,6 @@ func (f *fixture) budgetEvents(t testing.TB, name, kind string) (n int) {
 	return n
 }
 
-func (f *fixture) fetchNow(t testing.TB, n int) []api.FetchedJob {
-	t.Helper()
-	f.clock.advance(6 * time.Second) // no budget is cached
-	return f.fetch(t, n)
-}
-
 // TestABudgetHoldsItsJobs: at the limit the job that reports is held once, no other is handed out, and
 // all continue after the reset, with their checkpoints and attempts.
 func TestABudgetHoldsItsJobs(t *testing.T) {

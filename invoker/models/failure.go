@@ -79,9 +79,8 @@ func withMembers(err *api.Error, provider string, status int, wait time.Duration
 
 // ofStatus returns the failure of an answer that is no success, with the beginning of its body.
 func ofStatus(status int, header http.Header, body []byte, now time.Time) *failure {
-	f := &failure{status: status, kind: refused, retryAfter: retryAfter(header, now)}
-	code := ""
-	f.reason, code = reasonOf(body)
+	reason, code := reasonOf(body)
+	f := &failure{status: status, kind: refused, reason: reason, retryAfter: retryAfter(header, now)}
 	switch {
 	case status == http.StatusTooManyRequests && code == "insufficient_quota":
 		f.retryAfter = 0 // the account is empty
@@ -100,9 +99,8 @@ func ofStatus(status int, header http.Header, body []byte, now time.Time) *failu
 
 // reported returns the failure that a provider has reported within a stream.
 func reported(data []byte) error {
-	f := &failure{kind: failing}
-	code := ""
-	f.reason, code = reasonOf(data)
+	reason, code := reasonOf(data)
+	f := &failure{kind: failing, reason: reason}
 	switch code {
 	case "overloaded_error":
 		f.kind = overloaded

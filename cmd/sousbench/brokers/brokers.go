@@ -111,6 +111,7 @@ func NewSous(ctx context.Context, addr string) (*Sous, error) {
 	return &Sous{store, b}, nil
 }
 
+// Enqueue implements Broker.
 func (s *Sous) Enqueue(ctx context.Context, n int) error {
 	jobs := make([]api.NewJob, n)
 	for i := range jobs {
@@ -120,11 +121,13 @@ func (s *Sous) Enqueue(ctx context.Context, n int) error {
 	return err
 }
 
+// EnqueuePayload implements Broker.
 func (s *Sous) EnqueuePayload(ctx context.Context, payload []byte) error {
 	_, err := s.broker.Enqueue(ctx, queue.Enqueue{Tenant: Tenant, Namespace: Namespace, Queue: Queue, Jobs: []api.NewJob{{Payload: payload}}})
 	return err
 }
 
+// Serve implements Broker.
 func (s *Sous) Serve(ctx context.Context, handled func([]byte)) error {
 	w, err := worker.New(s, worker.Config{Concurrency: Concurrency, Ahead: ahead, OnError: func(err error) { log.Print(err) }})
 	if err != nil {
@@ -137,6 +140,7 @@ func (s *Sous) Serve(ctx context.Context, handled func([]byte)) error {
 	return w.Run(ctx)
 }
 
+// Close implements Broker.
 func (s *Sous) Close() {
 	s.broker.Close()
 	if err := s.store.Close(); err != nil {
