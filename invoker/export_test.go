@@ -13,14 +13,7 @@ import (
 // WatchVersions has before called ahead of each read of a version from the store, which every
 // resolution then makes twice: none is kept.
 func (i *Invoker) WatchVersions(before func()) {
-	w := &watched{Source: i.versions, before: before}
-	var err error
-	w.r, err = resolve.New(w)
-	if err != nil {
-		panic(err)
-	}
-	i.resolver.Close()
-	i.resolver = w.r
+	i.resolver.Through(func(s resolve.Source) resolve.Source { return &watched{s, i.resolver, before} })
 }
 
 type watched struct {

@@ -89,6 +89,10 @@ func New(versions Source) (*Resolver, error) {
 	return &Resolver{versions: versions, cache: cache}, nil
 }
 
+// Through has versions read through the source that wrap returns for the present one. It precedes the
+// first Resolve.
+func (r *Resolver) Through(wrap func(Source) Source) { r.versions = wrap(r.versions) }
+
 // Resolve returns the version that t names, at most a second old. Errors: those of
 // storage.Versions.Resolve; they are not cached.
 //

@@ -28,6 +28,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync/atomic"
 
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/zap"
@@ -57,6 +58,7 @@ type Operations struct {
 	selector Selector
 	log      *zap.Logger
 	metrics  *runnerMetrics
+	running  atomic.Int64  // operations of all tenants that have not ended, when they were last read
 	wake     chan struct{} // has a token when an operation was created here
 }
 

@@ -21,6 +21,7 @@ const (
 	claimMS   = 30_000           // of a claim: how long an operation waits after its replica was killed
 	chunkTime = 10 * time.Second // bounds a chunk, well within its claim
 	idleTime  = time.Second      // between two readings of the due set
+	quietTime = 5 * time.Second  // the same while no operation runs; one that is created here wakes the runner
 	retryMS   = 5_000            // until the next attempt after an error
 	behindMS  = 1_000            // until the mirror is looked at again that is behind the operation
 	maxRead   = 1_000            // members of the due set that a round reads
@@ -38,6 +39,9 @@ func (o *Operations) Run(ctx context.Context) {
 			o.log.Warn("bulk operations cannot be read", zap.Error(err))
 		}
 		wait := idleTime
+		if o.running.Load() == 0 {
+			wait = quietTime
+		}
 		if worked > 0 && err == nil {
 			wait = duework.RestMS * time.Millisecond / 4
 		}
@@ -60,6 +64,7 @@ func (o *Operations) RunOnce(ctx context.Context) (worked int, err error) {
 		return 0, storage.Failure(ctx, "read due bulk operations", err)
 	}
 	o.metrics.running.Set(float64(running.Val()))
+	o.running.Store(running.Val())
 	visited := map[string]bool{}
 	var group errgroup.Group
 	group.SetLimit(atOnce)

@@ -25,6 +25,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/agent"
+	"github.com/codesous/sous/api/ai"
 	"github.com/codesous/sous/api/budget"
 	"github.com/codesous/sous/api/client"
 	"github.com/codesous/sous/api/quota"
@@ -307,6 +308,7 @@ func (w *work) ordinary() {
 	} {
 		w.server.Publish(w.t, name, `{"timeout_ms": 1000}`, map[string]string{"function.js": "export default () => { " + body + " };"})
 	}
+	w.models()
 	w.server.Publish(w.t, "public", `{"authz": {"invoke_http_roles": ["*"]}}`, map[string]string{"function.js": `export default () => "hi";`})
 	w.server.Publish(w.t, "fetch", `{"capabilities": {"http": {"allowHosts": ["`+strings.TrimPrefix(w.upstream, "http://")+`"]}}}`,
 		map[string]string{"function.js": `export default async () => await (await fetch("` + w.upstream + `")).text();`})
@@ -457,6 +459,23 @@ func (w *work) later(name string) {
 	if _, err := fn.Enqueue(w.t.Context(), client.InvokeOptions{Ref: api.Ref{Alias: "prod"}}); err != nil {
 		w.t.Errorf("Enqueue: %v", err)
 	}
+}
+
+// models calls a model.
+func (w *work) models() {
+	w.t.Helper()
+	model := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
+		rw.Header().Set("Content-Type", "application/json")
+		_, _ = rw.Write([]byte(`{"model": "m", "choices": [{"message": {"content": "yes"}, "finish_reason": "stop"}], "usage": {"prompt_tokens": 3, "completion_tokens": 1}}`))
+	}))
+	w.t.Cleanup(model.Close)
+	settings := ai.ProviderSettings{Kind: ai.KindOpenAI, BaseURL: model.URL, Models: []string{"m"}}
+	if _, err := w.server.API(w.t).PutProvider(w.t.Context(), "main", settings, 0); err != nil {
+		w.t.Fatalf("PutProvider: %v", err)
+	}
+	w.server.Publish(w.t, "ask", `{"capabilities": {"ai": {"providers": ["main"]}}}`,
+		map[string]string{"function.js": `export default async () => (await cs.ai.chat({ messages: [{ role: "user", content: "x" }] })).text;`})
+	w.want(http.StatusOK, "ask")
 }
 
 // crowd sends more concurrent calls than the limits allow.
