@@ -159,8 +159,9 @@ func (r *recorder) try(ctx context.Context, final *activations.Record, logs *log
 // persist repeats the writes of an end in the background. running is nil if the running
 // record is known to be stored.
 func (r *recorder) persist(running, final *activations.Record, logs *logsink.Sink) {
-	r.later(final, "an activation's end was not recorded", func(ctx context.Context) error {
-		return r.persistOnce(ctx, &running, final, logs)
+	own := *final // the caller reads its record, and a try changes it
+	r.later(&own, "an activation's end was not recorded", func(ctx context.Context) error {
+		return r.persistOnce(ctx, &running, &own, logs)
 	})
 }
 
