@@ -175,7 +175,7 @@ func (b *Broker) timeOut(ctx context.Context, q jobstore.Queue, found *jobstore.
 		now := b.store.NowMS()
 		done = r.Run.Epoch == found.Run.Epoch && r.Run.At <= now && account.TimedOut(r, now)
 		if !done {
-			return nil, nil //nolint:nilnil // documented by change: there is nothing to write
+			return nil, nil //nolint:nilnil // documented by Change: there is nothing to write
 		}
 		return c.Limit(r.Same(), now, false), nil
 	})

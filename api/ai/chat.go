@@ -96,7 +96,7 @@ type Answer struct {
 	Usage        Spent      `json:"usage"`
 }
 
-// Spent is what a call has used. Estimated reports that the provider did not say.
+// Spent is the usage of a call. Estimated reports that the provider did not say.
 type Spent struct {
 	InputTokens         int64      `json:"input_tokens"`
 	OutputTokens        int64      `json:"output_tokens"`

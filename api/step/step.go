@@ -88,7 +88,7 @@ func (s *Step) Label() string {
 	return s.Name + " #" + strconv.Itoa(s.N)
 }
 
-// Arrival is what ends a wait: an event, a decision, or the time. ID identifies an event or a
+// Arrival ends a wait: an event, a decision, or the time. ID identifies an event or a
 // decision, so that it ends one wait only; it is "" for the time.
 type Arrival struct {
 	Key   string          `json:"key"`

@@ -99,8 +99,8 @@ func New(store *storage.Store, dueAt func(ms int64)) (*Repository, error) {
 }
 
 // Put creates a budget, or replaces its settings; created reports which. It counts usage that is
-// reported after its creation, or after the last change of its scope or target. Jobs that it holds and that it would not
-// hold any more are released soon. Errors: CodeInvalid, CodePreconditionFailed for the condition,
+// reported after its creation, or after the last change of its scope or target. Jobs that it holds
+// without a reason are released soon. Errors: CodeInvalid, CodePreconditionFailed for the condition,
 // CodeCapacityLimit for more than budget.MaxBudgets, CodeStoreUnavailable.
 func (r *Repository) Put(ctx context.Context, tenant, name string, s budget.Settings, on Condition) (out budget.Budget, created bool, err error) {
 	s = s.WithDefaults()

@@ -68,12 +68,17 @@ func (r *Recorder) Admit(ctx context.Context, tenant, namespace, function string
 	now := r.budgets.store.NowMS()
 	for _, c := range set.covering(namespace, function, now) {
 		if c.Acts() && c.Reached(0) {
-			refusal := api.Errorf(api.CodeBudgetExceeded, "budget %s: %s", c.Name, c.DayWords())
-			refusal.RetryAfter = time.Duration(c.ResetsMS-now) * time.Millisecond
-			return refusal
+			return c.Refusal(now)
 		}
 	}
 	return nil
+}
+
+// Refusal returns CodeBudgetExceeded with the time from now until the reset.
+func (c *Cover) Refusal(now int64) error {
+	err := api.Errorf(api.CodeBudgetExceeded, "budget %s: %s", c.Name, c.DayWords())
+	err.RetryAfter = time.Duration(c.ResetsMS-now) * time.Millisecond
+	return err
 }
 
 // DayWords describes in words that the limit of the day is reached, "" for a budget without one.

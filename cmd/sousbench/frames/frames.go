@@ -43,7 +43,7 @@ func (w *Worker) Send(frame *workerv1.LifecycleRequest) error {
 // Receive returns the next answer.
 func (w *Worker) Receive() (*workerv1.LifecycleResponse, error) { return w.bidi.Receive() }
 
-// Load is what frames do.
+// Load describes the frames of a worker.
 type Load struct {
 	Queues []string
 	Add    func() *workerv1.Enqueue // what a frame adds, nil for nothing

@@ -30,7 +30,7 @@ type Change struct {
 	Budgets *BudgetChange
 }
 
-// BudgetChange is what a call changes of the budgets that cover its job. If the stored revision of the
+// BudgetChange holds the changes of a call to the budgets that cover its job. If the stored revision of the
 // tenant's budgets is another one, or Limits has assumed another state of one, the call changes nothing
 // and its outcome is Stale.
 type BudgetChange struct {

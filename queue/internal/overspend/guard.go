@@ -134,9 +134,7 @@ func (g *Guard) Admit(ctx context.Context, q jobstore.Queue, specs []*api.JobSpe
 		return err
 	}
 	g.jobs.WithLabelValues("refused").Add(float64(len(specs)))
-	refusal := api.Errorf(api.CodeBudgetExceeded, "budget %s: %s", over[0].Name, over[0].DayWords())
-	refusal.RetryAfter = time.Duration(over[0].ResetsMS-g.store.NowMS()) * time.Millisecond
-	return refusal
+	return over[0].Refusal(g.store.NowMS())
 }
 
 // Take is claim.Claimer.Take, but takes no job whose budget is exceeded. If a budget of all jobs of q is,
