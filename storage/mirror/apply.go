@@ -11,8 +11,10 @@ import (
 	"github.com/codesous/sous/api"
 )
 
-// MaxBatch is the largest number of records of a Batch.
-const MaxBatch = 4096
+// MaxBatch is the largest number of records of a Batch. Rows of a million jobs are in the order of
+// their creation, but their tags and durations are anywhere in the indexes: the more rows a
+// transaction has, the fewer pages it writes for each.
+const MaxBatch = 16 << 10
 
 // Job is a job as the store had it. A nil View means that it has none any more.
 type Job struct {
@@ -124,6 +126,7 @@ type write struct {
 	s      *statements
 	counts Applied
 	rows   counts // that were added, less those that were removed
+	tags   []tag  // to insert
 }
 
 func (w *write) all(b *Batch) error {

@@ -2,6 +2,7 @@ package mirror_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -9,7 +10,7 @@ import (
 	"github.com/codesous/sous/storage/mirror"
 )
 
-// BenchmarkApply measures how many jobs that have ended are written a second, in batches of 1,024.
+// BenchmarkApply measures how many jobs that have ended are written a second, in full batches.
 //
 //	go test ./storage/mirror -run '^$' -bench Apply -benchtime 100000x
 func BenchmarkApply(b *testing.B) {
@@ -22,15 +23,18 @@ func BenchmarkApply(b *testing.B) {
 	}
 	defer func() { _ = m.Close() }()
 	now := time.Now().UnixMilli()
+	random := rand.New(rand.NewPCG(1, 1)) //nolint:gosec // the same in each run
 	var batches []*mirror.Batch
 	for n := 0; n < b.N; n += mirror.MaxBatch {
 		batch := &mirror.Batch{}
 		for i := n; i < min(b.N, n+mirror.MaxBatch); i++ {
 			j := &api.Job{
 				ID: api.NewJobID(), Namespace: "shop", Queue: fmt.Sprint("mail", i%10), State: api.JobCompleted, Attempt: 1, WorkerID: fmt.Sprint("w", i%8),
-				CreatedAtMS: now + int64(i/15), StartedAtMS: now + int64(i/15) + 3, EndedAtMS: now + int64(i/15) + 9,
-				Payload: []byte(fmt.Sprintf(`{"to":"user%d@example.com","template":"welcome","language":"en"}`, i)), Result: []byte(`{"sent":true}`),
+				CreatedAtMS: now + int64(i/15), StartedAtMS: now + int64(i/15) + 3, EndedAtMS: now + int64(i/15) + 3 + random.Int64N(30_000),
+				Payload: fmt.Appendf(nil, `{"order":"o%d","city":"city%d","text":"please deliver the parcel word%d"}`, random.IntN(1_000_000_000), random.IntN(100), random.IntN(10_000)),
+				Result:  []byte(`{"sent":true}`),
 			}
+			j.Tags = map[string]string{"customer": fmt.Sprint("c", random.IntN(50_000)), "region": fmt.Sprint("r", random.IntN(5))}
 			j.JobOptions = j.WithDefaults()
 			doc, err := api.EncodeJSON(j)
 			if err != nil {

@@ -2,7 +2,9 @@ package mirror
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"slices"
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/search"
@@ -27,6 +29,26 @@ func (w *write) jobs(jobs []Job, force bool) error {
 	}
 	for i := range jobs {
 		if err := w.job(&jobs[i], stored[i], force); err != nil {
+			return err
+		}
+	}
+	return w.insertTags()
+}
+
+// tag is a row of job_tags.
+type tag struct {
+	row                int64
+	tenant, key, value string
+}
+
+// insertTags inserts the tags of the batch in the order of their table, which touches each of its
+// pages once.
+func (w *write) insertTags() error {
+	slices.SortFunc(w.tags, func(a, b tag) int {
+		return cmp.Or(cmp.Compare(a.tenant, b.tenant), cmp.Compare(a.key, b.key), cmp.Compare(a.value, b.value), cmp.Compare(a.row, b.row))
+	})
+	for _, t := range w.tags {
+		if err := w.exec(w.s.insertTag, t.row, t.tenant, t.key, t.value); err != nil {
 			return err
 		}
 	}
@@ -140,9 +162,7 @@ func sinceOf(v *api.Job) int64 {
 // jobParts writes what belongs to the row of a job in other tables.
 func (w *write) jobParts(row int64, j *Job) error {
 	for key, value := range j.View.Tags {
-		if err := w.exec(w.s.insertTag, row, j.Tenant, key, value); err != nil {
-			return err
-		}
+		w.tags = append(w.tags, tag{row, j.Tenant, key, value})
 	}
 	for i := range j.View.Errors {
 		e := &j.View.Errors[i]

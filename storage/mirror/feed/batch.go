@@ -14,7 +14,7 @@ import (
 
 const (
 	// maxBytes is how many bytes of records a transaction has, about. Two of them are in memory.
-	maxBytes = 8 << 20
+	maxBytes = 32 << 20
 	// maxActivations is how many activations one read has: each may have 340 KiB.
 	maxActivations = 32
 )
