@@ -12,7 +12,7 @@ import (
 // A call that comes late, after its activation has ended, runs nothing, whether the
 // activation was asked for or is a job's.
 func TestInvokeAfterTheEnd(t *testing.T) {
-	each(t, func(b *bench) {
+	eachAlone(t, func(b *bench) {
 		var late atomic.Value // what the last activation calls by
 		b.engine.Overhear("kv.get", func(invoke func(context.Context, string) error) { late.Store(invoke) })
 		b.work()

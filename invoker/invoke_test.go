@@ -157,6 +157,19 @@ func each(t *testing.T, test func(b *bench)) {
 	storagetest.Each(t, func(t *testing.T, s *storage.Store) { test(newBench(t, s)) })
 }
 
+// eachAlone is each with stores that no other test uses: the workers of a test take the jobs of all
+// tests of its store.
+func eachAlone(t *testing.T, test func(b *bench)) {
+	t.Helper()
+	t.Parallel()
+	for name, config := range storagetest.OwnStores() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(newBench(t, storagetest.Open(t, config(t))))
+		})
+	}
+}
+
 // What the answer implies can be read when the answer is there.
 func TestInvokeRecordsWhatItAnswers(t *testing.T) {
 	each(t, func(b *bench) {

@@ -104,7 +104,7 @@ func TestTriggerRunsBatches(t *testing.T) {
 // TestTriggerKeepsItsVersion: the version that decides how jobs are handled runs them, also if
 // the alias moves before it does to a version that takes one job at a time.
 func TestTriggerKeepsItsVersion(t *testing.T) {
-	each(t, func(b *bench) {
+	eachAlone(t, func(b *bench) {
 		b.handlers = []string{api.HandlerQueue}
 		first := b.publish("mailer", queueHandler+`} } }`, defaults())
 		b.handlers = []string{api.HandlerFunction}
