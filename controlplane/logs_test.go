@@ -39,7 +39,7 @@ func (h *harness) finish(t *testing.T, a *activations.Record, status api.Status,
 	t.Helper()
 	final := *a
 	final.Status, final.EndMS, final.DurationMS, final.Result = status, a.StartMS+5, 5, json.RawMessage(result)
-	if won, _, err := activations.New(h.store).Finish(t.Context(), &final, 1); err != nil || !won {
+	if won, _, err := activations.New(h.store).Finish(t.Context(), &final); err != nil || !won {
 		t.Fatalf("Finish: got %v %v, want no error, won", won, err)
 	}
 }

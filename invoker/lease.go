@@ -41,8 +41,7 @@ type leasedJob struct {
 var errLeaseLost = errors.New("the job's lease is lost")
 
 // lost reports whether another worker may have the job: nothing must be written for it any
-// more. A write that is on its way is refused by the job's lease epoch or by the attempt of
-// its activation.
+// more. A write that is on its way is refused by the lease epoch, of the job or of its activation.
 func (j *leasedJob) lost() bool { return errors.Is(context.Cause(j.ctx), errLeaseLost) }
 
 // renewTimeout bounds one renewal, which must end before the leases expire: a lease has at

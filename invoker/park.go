@@ -13,7 +13,8 @@ import (
 // leaves a queued record and a leased job: the lease expires, and the next attempt parks again.
 func (w *worker) park(j *leasedJob, e *ending) {
 	queued := *activations.Queued(j.queue.Tenant, j.job.ID, j.job.Spec)
-	queued.RetentionMS, queued.Events = e.rec.RetentionMS, e.rec.Events
+	queued.RetentionMS, queued.Events, queued.LeaseEpoch = e.rec.RetentionMS, e.rec.Events, e.rec.LeaseEpoch
+	queued.AsleepUntilMS = e.parked.DueMS
 	queued.InQueue(j.queue.Queue, 0)
 	current, ok := w.requeue(j, e, &queued)
 	if !ok {

@@ -146,7 +146,7 @@ func (r *recorder) try(ctx context.Context, final *activations.Record, logs *log
 		return nil, err
 	}
 	final.LogsTruncated = final.LogsTruncated || logs.Truncated()
-	won, current, err := r.activations.Finish(ctx, final, final.Attempt)
+	won, current, err := r.activations.Finish(ctx, final)
 	switch {
 	case err != nil:
 		return nil, err

@@ -148,7 +148,7 @@ func refused(err error) attempt {
 // when ctx ends.
 //
 // The beginning is a compare-and-set: a worker that finds a record that has ended, or that is
-// at this attempt already, runs nothing, and settles the job as that record says. So an activation
+// of this lease already, runs nothing, and settles the job as that record says. So an activation
 // that ended, whose worker died before it settled the job, is not run again.
 func (w *worker) run(ctx context.Context, j *leasedJob, inv *api.Invocation, res *resolve.Resolution, a attempt) {
 	i := w.i
@@ -157,7 +157,7 @@ func (w *worker) run(ctx context.Context, j *leasedJob, inv *api.Invocation, res
 	var current *activations.Record
 	mine := false
 	err := w.retryWrite(j, func(ctx context.Context) (err error) {
-		mine, current, err = i.activations.Attempt(ctx, rec, rec.Attempt-1)
+		mine, current, err = i.activations.Begin(ctx, rec)
 		return err
 	})
 	if err != nil || !mine {
@@ -210,7 +210,7 @@ func (w *worker) run(ctx context.Context, j *leasedJob, inv *api.Invocation, res
 // Each attempt has the whole timeout of its version.
 func (j *leasedJob) attempt(res *resolve.Resolution, now time.Time, cold bool) (*activations.Record, time.Time) {
 	rec := activations.Queued(j.queue.Tenant, j.job.ID, j.job.Spec)
-	rec.Status, rec.Attempt, rec.ColdStart = api.StatusRunning, j.job.Attempt, cold
+	rec.Status, rec.Attempt, rec.LeaseEpoch, rec.ColdStart = api.StatusRunning, j.job.Attempt, j.job.LeaseEpoch, cold
 	rec.InQueue(j.queue.Queue, j.job.Attempt)
 	deadline := now
 	if res != nil {

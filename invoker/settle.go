@@ -101,6 +101,7 @@ func (w *worker) retry(j *leasedJob, e *ending) {
 func (w *worker) giveBack(j *leasedJob, e *ending) {
 	queued := *activations.Queued(j.queue.Tenant, j.job.ID, j.job.Spec)
 	queued.Attempt, queued.RetentionMS, queued.Events = e.rec.Attempt-1, e.rec.RetentionMS, e.rec.Events
+	queued.LeaseEpoch = e.rec.LeaseEpoch
 	queued.InQueue(j.queue.Queue, queued.Attempt)
 	if current, ok := w.requeue(j, e, &queued); !ok {
 		w.settleAs(j, current)
@@ -119,7 +120,7 @@ func (w *worker) requeue(j *leasedJob, e *ending, queued *activations.Record) (c
 			return err
 		}
 		queued.LogsTruncated = queued.LogsTruncated || e.logs.Truncated()
-		ok, current, err = w.i.activations.Attempt(ctx, queued, e.rec.Attempt)
+		ok, current, err = w.i.activations.Requeue(ctx, queued)
 		return err
 	})
 	if err != nil {

@@ -1,9 +1,9 @@
--- Ends an activation, by compare-and-set on its status and attempt.
+-- Ends an activation, by compare-and-set on its status and lease.
 -- KEYS[1] cs:act:t:id:meta
 -- KEYS[2] cs:events:t
 -- KEYS[3] cs:act:t:id:result    (only where the result has a key of its own)
 -- ARGV[1] the terminal record, whole
--- ARGV[2] the attempt that it ends
+-- ARGV[2] the epoch of the lease that ends it, 0 for none
 -- ARGV[3] time-to-live in ms
 -- ARGV[4] its event, '' for none
 -- ARGV[5] the result            (only with KEYS[3])
@@ -14,7 +14,7 @@
 -- include activations.lua
 -- include changes.lua
 local record_key, events_key, result_key = unpack(KEYS)
-local record, attempt, ttl, change, result = unpack(ARGV)
+local record, epoch, ttl, change, result = unpack(ARGV)
 
 local held = redis.call('GET', record_key)
 if not held then
@@ -24,7 +24,7 @@ if held == record then
   return 1
 end
 local activation = unfinished(held)
-if not activation or activation.attempt ~= tonumber(attempt) then
+if not activation or epoch_of(activation) ~= tonumber(epoch) then
   return held
 end
 if change ~= '' then

@@ -83,14 +83,14 @@ func liveActivations(t *testing.T, f *fixture, setting string) {
 	won("RecordEnded", ended, current, err)
 
 	job := f.queued()
-	job.JobID, job.Events, job.Status, job.Attempt = "job", setting, api.StatusRunning, 1
+	job.JobID, job.Events, job.Status, job.Attempt, job.LeaseEpoch = "job", setting, api.StatusRunning, 1, 1
 	for range 2 {
-		ended, current, err = f.activations.Attempt(ctx, job, 0)
-		won("Attempt", ended, current, err)
+		ended, current, err = f.activations.Begin(ctx, job)
+		won("Begin", ended, current, err)
 	}
 	done := succeeded(job, f.NowMS(), `1`)
 	for range 2 {
-		ended, current, err = f.activations.Finish(ctx, done, 1)
+		ended, current, err = f.activations.Finish(ctx, done)
 		won("Finish", ended, current, err)
 	}
 

@@ -65,7 +65,7 @@ func TestListPages(t *testing.T) {
 			started[i] = a
 			_, _, err := f.activations.Start(t.Context(), a)
 			if err == nil && i%3 == 0 {
-				_, _, err = f.activations.Finish(t.Context(), succeeded(a, s.NowMS(), "1"), 1)
+				_, _, err = f.activations.Finish(t.Context(), succeeded(a, s.NowMS(), "1"))
 			}
 			return err
 		}) {
@@ -146,7 +146,7 @@ func TestSweep(t *testing.T) {
 		all[2].DeadlineMS = now + 60_000
 		all[4].StartMS = now
 		f.start(t, all...)
-		if _, _, err := f.activations.Finish(t.Context(), succeeded(all[0], now, "1"), 1); err != nil {
+		if _, _, err := f.activations.Finish(t.Context(), succeeded(all[0], now, "1")); err != nil {
 			t.Fatalf("activations.Finish: %v", err)
 		}
 		sweep("as far as the limit", now, 2, activations.SweepCounts{Read: 2, Lost: 1, More: true})
@@ -195,8 +195,8 @@ func TestSweepKeepsEntriesOfJobsThatRunLate(t *testing.T) {
 		for i, a := range all {
 			f.expire(t, a) // its job waited for longer than records live
 			if i != 1 && i != 7 {
-				if won, _, err := f.activations.Attempt(t.Context(), at(a, api.StatusRunning, 1), 0); err != nil || !won {
-					t.Fatalf("Attempt: got won %v and error %v, want true", won, err)
+				if won, _, err := f.activations.Begin(t.Context(), at(a, api.StatusRunning, 1, 1)); err != nil || !won {
+					t.Fatalf("Begin: got won %v and error %v, want true", won, err)
 				}
 				ran = append(ran, a)
 			}

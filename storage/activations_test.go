@@ -46,7 +46,7 @@ func TestActivationLifecycle(t *testing.T) {
 		}
 		done := succeeded(a, s.NowMS(), `{"ok":true}`)
 		for range 2 {
-			won, _, err := f.activations.Finish(ctx, done, 1)
+			won, _, err := f.activations.Finish(ctx, done)
 			if err != nil || !won {
 				t.Fatalf("Finish: got won %v and error %v, want true", won, err)
 			}
@@ -131,7 +131,7 @@ func TestWithdraw(t *testing.T) {
 		}
 		f.start(t, a)
 		done := succeeded(a, f.NowMS(), "1")
-		if won, _, err := f.activations.Finish(t.Context(), done, 1); err != nil || !won {
+		if won, _, err := f.activations.Finish(t.Context(), done); err != nil || !won {
 			t.Fatalf("Finish: got won %v and error %v, want true", won, err)
 		}
 		if err := f.activations.Withdraw(t.Context(), a); err != nil {
@@ -157,7 +157,7 @@ func TestResultsAreStoredBySize(t *testing.T) {
 			f.start(t, a)
 			done := succeeded(a, s.NowMS(), result)
 			for range 2 { // the second time recognises the first
-				won, stored, err := f.activations.Finish(t.Context(), done, 1)
+				won, stored, err := f.activations.Finish(t.Context(), done)
 				if err != nil || !won {
 					t.Fatalf("%s: Finish: got won %v and error %v, want true", name, won, err)
 				}
@@ -167,7 +167,7 @@ func TestResultsAreStoredBySize(t *testing.T) {
 			}
 			// A loser gets the winner's record whole, and leaves its result alone.
 			late := succeeded(a, s.NowMS()+1, quoted(api.MaxInlineResultBytes+4))
-			won, current, err := f.activations.Finish(t.Context(), late, 1)
+			won, current, err := f.activations.Finish(t.Context(), late)
 			if err != nil || won {
 				t.Fatalf("%s: late Finish: got won %v and error %v, want false", name, won, err)
 			}
@@ -251,7 +251,7 @@ func TestLostActivationsAreRepairedByReaders(t *testing.T) {
 			t.Errorf("difference (-want +statuses):\n%s", d)
 		}
 		// Who comes late learns that it is over.
-		won, current, err := f.activations.Finish(ctx, succeeded(b, s.NowMS(), "1"), 1)
+		won, current, err := f.activations.Finish(ctx, succeeded(b, s.NowMS(), "1"))
 		if err != nil || won || current.Error == nil || current.Error.Type != api.ErrLost {
 			t.Errorf("Finish after the activation was lost: got won %v, record %+v and error %v, want false and error type %s", won, current, err, api.ErrLost)
 		}
@@ -269,7 +269,7 @@ func TestFinishCancelAndRepairRace(t *testing.T) {
 			for _, err := range storagetest.Concurrently(len(winners), func(i int) error {
 				switch i % 3 {
 				case 0:
-					won, _, err := f.activations.Finish(ctx, succeeded(a, s.NowMS()+int64(i), fmt.Sprint(i)), 1)
+					won, _, err := f.activations.Finish(ctx, succeeded(a, s.NowMS()+int64(i), fmt.Sprint(i)))
 					if won {
 						winners[i] = api.StatusSuccess
 					}
@@ -309,20 +309,20 @@ func TestFinishCancelAndRepairRace(t *testing.T) {
 	})
 }
 
-func TestFinishNeedsItsAttempt(t *testing.T) {
+func TestFinishNeedsItsLease(t *testing.T) {
 	t.Parallel()
 	storagetest.EachWithCluster(t, func(t *testing.T, s *storage.Store) {
 		f := newFixture(t, s)
 		a := f.running()
-		a.Attempt = 2
+		a.LeaseEpoch = 2
 		f.start(t, a)
 		old := succeeded(a, s.NowMS(), "1")
-		old.Attempt = 1
-		if won, current, err := f.activations.Finish(t.Context(), old, 1); err != nil || won || current.Status != api.StatusRunning {
-			t.Errorf("Finish of an earlier attempt: got won %v, record %+v and error %v, want false and status %s", won, current, err, api.StatusRunning)
+		old.LeaseEpoch = 1
+		if won, current, err := f.activations.Finish(t.Context(), old); err != nil || won || current.Status != api.StatusRunning {
+			t.Errorf("Finish under an earlier lease: got won %v, record %+v and error %v, want false and status %s", won, current, err, api.StatusRunning)
 		}
 		gone := f.running()
-		if _, _, err := f.activations.Finish(t.Context(), gone, 1); api.ErrorCode(err) != api.CodeActivationNotFound {
+		if _, _, err := f.activations.Finish(t.Context(), gone); api.ErrorCode(err) != api.CodeActivationNotFound {
 			t.Errorf("no record: %v; want CodeActivationNotFound", err)
 		}
 		if _, err := f.activations.Get(t.Context(), gone.Tenant, gone.ActivationID); api.ErrorCode(err) != api.CodeActivationNotFound {
@@ -358,10 +358,10 @@ func TestCancelKeepsTheDurationOfAnAttempt(t *testing.T) {
 			a := f.queued()
 			f.start(t, a)
 			if attempt > 0 {
-				failed := at(a, api.StatusQueued, attempt)
+				failed := at(a, api.StatusQueued, attempt, 1)
 				failed.DurationMS = want
-				if won, _, err := f.activations.Attempt(t.Context(), failed, attempt); err != nil || !won {
-					t.Fatalf("Attempt: got won %v and error %v, want true", won, err)
+				if won, _, err := f.activations.Requeue(t.Context(), failed); err != nil || !won {
+					t.Fatalf("Requeue: got won %v and error %v, want true", won, err)
 				}
 			}
 			got, err := f.activations.Cancel(t.Context(), a.Tenant, a.ActivationID, a.StartMS+3600_000)

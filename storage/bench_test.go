@@ -51,7 +51,7 @@ func (f *fixture) hello(ctx context.Context) error {
 	if _, _, err := f.activations.Start(ctx, a); err != nil {
 		return err
 	}
-	won, _, err := f.activations.Finish(ctx, succeeded(a, f.NowMS(), `{"statusCode":200,"body":"hello"}`), 1)
+	won, _, err := f.activations.Finish(ctx, succeeded(a, f.NowMS(), `{"statusCode":200,"body":"hello"}`))
 	if err == nil && !won {
 		err = errors.New("somebody else ended it")
 	}

@@ -24,7 +24,7 @@ func TestHelloCostsFourCommands(t *testing.T) {
 	hello := func() {
 		a := f.running()
 		f.start(t, a)
-		if won, _, err := f.activations.Finish(t.Context(), succeeded(a, s.NowMS(), `"hello"`), 1); err != nil || !won {
+		if won, _, err := f.activations.Finish(t.Context(), succeeded(a, s.NowMS(), `"hello"`)); err != nil || !won {
 			t.Fatalf("Finish: got won %v and error %v, want true", won, err)
 		}
 	}

@@ -207,7 +207,7 @@ func cutFinish(t *testing.T, f *fixture) (func(*fixture) error, func(*testing.T,
 	f.start(t, a)
 	done := succeeded(a, 7, `"`+strings.Repeat("a", api.MaxInlineResultBytes)+`"`)
 	return func(f *fixture) error {
-			won, _, err := f.activations.Finish(context.Background(), done, 1)
+			won, _, err := f.activations.Finish(context.Background(), done)
 			if err == nil && !won {
 				err = errors.New("lost against itself")
 			}
@@ -256,9 +256,9 @@ func cutWithdraw(t *testing.T, f *fixture) (func(*fixture) error, func(*testing.
 func cutAttempt(t *testing.T, f *fixture) (func(*fixture) error, func(*testing.T, *fixture)) {
 	t.Helper()
 	a := f.queued()
-	a.Status, a.Attempt, a.Events = api.StatusRunning, 1, event.RecordAll
+	a.Status, a.Attempt, a.LeaseEpoch, a.Events = api.StatusRunning, 1, 1, event.RecordAll
 	return func(f *fixture) error {
-			won, _, err := f.activations.Attempt(context.Background(), a, 0)
+			won, _, err := f.activations.Begin(context.Background(), a)
 			if err == nil && !won {
 				err = errors.New("lost against itself")
 			}

@@ -123,7 +123,7 @@ func TestEmbeddedUnderLoad(t *testing.T) {
 			if _, _, err := f.activations.Start(t.Context(), a); err != nil {
 				return err
 			}
-			if won, _, err := f.activations.Finish(t.Context(), succeeded(a, f.NowMS(), "1"), 1); err != nil || !won {
+			if won, _, err := f.activations.Finish(t.Context(), succeeded(a, f.NowMS(), "1")); err != nil || !won {
 				return err
 			}
 		}
@@ -216,7 +216,7 @@ func writeUntilKilled(dir string) int {
 		a := f.running()
 		_, _, err = f.activations.Start(ctx, a)
 		if err == nil {
-			_, _, err = f.activations.Finish(ctx, succeeded(a, s.NowMS(), "1"), 1) // a script, so that its text is kept
+			_, _, err = f.activations.Finish(ctx, succeeded(a, s.NowMS(), "1")) // a script, so that its text is kept
 		}
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -282,7 +282,7 @@ func TestEmbeddedJournalKnowsItsScripts(t *testing.T) {
 	finish := func() *activations.Record {
 		a := f.running()
 		f.start(t, a)
-		if won, _, err := f.activations.Finish(t.Context(), succeeded(a, f.NowMS(), "1"), 1); err != nil || !won {
+		if won, _, err := f.activations.Finish(t.Context(), succeeded(a, f.NowMS(), "1")); err != nil || !won {
 			t.Fatalf("Finish: got won %v and error %v, want true", won, err)
 		}
 		return a

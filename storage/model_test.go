@@ -222,7 +222,7 @@ func (m *machine) end(t *rapid.T) {
 	result := fmt.Sprintf("%q", make([]byte, rapid.IntRange(0, 1200).Draw(t, "size"))) // six characters a byte
 	done := succeeded(current, m.tick(), jsonString(result))
 	done.Error = nil
-	won, _, err := m.f.activations.Finish(t.Context(), done, 1)
+	won, _, err := m.f.activations.Finish(t.Context(), done)
 	want(t, "finish", "", err)
 	if won == held.status.Terminal() {
 		t.Fatalf("Finish of an activation with status %s: got won %v, want %v", held.status, won, !held.status.Terminal())

@@ -33,7 +33,7 @@ func TestOutage(t *testing.T) {
 					continue
 				}
 				// The server forgets what it had: the record may be gone by now.
-				_, _, err := f.activations.Finish(context.Background(), succeeded(a, f.NowMS(), "1"), 1)
+				_, _, err := f.activations.Finish(context.Background(), succeeded(a, f.NowMS(), "1"))
 				if err != nil && api.ErrorCode(err) != api.CodeActivationNotFound {
 					wantUnavailable(t, "finish", err)
 				}

@@ -77,7 +77,7 @@ func TestRecordEndedLeavesWhatExists(t *testing.T) {
 		if err != nil || won || string(current.Result) != `"first"` {
 			t.Fatalf("second RecordEnded: got %v, %+v, %v; want false and the first record", won, current, err)
 		}
-		if won, current, err := f.activations.Finish(ctx, &second, 1); err != nil || won || string(current.Result) != `"first"` {
+		if won, current, err := f.activations.Finish(ctx, &second); err != nil || won || string(current.Result) != `"first"` {
 			t.Fatalf("Finish behind RecordEnded: got %v, %+v, %v; want false and the first record", won, current, err)
 		}
 	})
@@ -119,7 +119,7 @@ func TestRecordEndedMayBeCut(t *testing.T) {
 			} else {
 				_, _, err = f.activations.Start(ctx, running)
 				if err == nil {
-					_, _, err = f.activations.Finish(ctx, done, 1)
+					_, _, err = f.activations.Finish(ctx, done)
 				}
 			}
 			if err != nil {

@@ -36,7 +36,7 @@ func TestActivationRetention(t *testing.T) {
 				f.start(t, a)
 				expect(keys.ActivationMeta(a.Tenant, a.ActivationID), max(want, api.ActivationTTLMS*time.Millisecond))
 				result := `"` + strings.Repeat("r", api.MaxInlineResultBytes) + `"`
-				if _, _, err := f.activations.Finish(ctx, succeeded(a, f.NowMS(), result), 1); err != nil {
+				if _, _, err := f.activations.Finish(ctx, succeeded(a, f.NowMS(), result)); err != nil {
 					t.Fatalf("activations.Finish: %v", err)
 				}
 				if err := activations.NewLogs(f.Store).Append(ctx, a, 0, []byte("{}\n")); err != nil {
@@ -74,7 +74,7 @@ func TestActivationRetention(t *testing.T) {
 			}
 			living(api.ActivationTTLMS * time.Millisecond)
 			for _, a := range []*activations.Record{succeeded(job, f.NowMS(), `1`), job} {
-				a.Attempt = 2
+				a.Attempt, a.LeaseEpoch = 2, 2
 				if err := logs.Keep(ctx, a); err != nil {
 					t.Fatalf("Logs.Keep: %v", err)
 				}

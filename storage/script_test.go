@@ -152,7 +152,7 @@ func TestScriptsOutliveTheServersCache(t *testing.T) {
 		if created, _, err := f.activations.Start(t.Context(), a); err != nil || !created {
 			t.Fatalf("Start: got created %v and error %v, want true", created, err)
 		}
-		if won, _, err := f.activations.Finish(t.Context(), succeeded(a, f.NowMS(), "1"), 1); err != nil || !won {
+		if won, _, err := f.activations.Finish(t.Context(), succeeded(a, f.NowMS(), "1")); err != nil || !won {
 			t.Fatalf("Finish: got won %v and error %v, want true", won, err)
 		}
 	}

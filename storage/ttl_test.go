@@ -30,7 +30,7 @@ func TestTimesToLive(t *testing.T) {
 	for a, result := range map[*activations.Record]string{
 		inline: `"r"`, large: `"` + strings.Repeat("r", api.MaxInlineResultBytes) + `"`,
 	} {
-		if _, _, err := f.activations.Finish(ctx, succeeded(a, f.NowMS(), result), 1); err != nil {
+		if _, _, err := f.activations.Finish(ctx, succeeded(a, f.NowMS(), result)); err != nil {
 			t.Fatalf("activations.Finish: %v", err)
 		}
 	}

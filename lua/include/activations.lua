@@ -8,3 +8,8 @@ local function unfinished(record)
   end
   return nil
 end
+
+-- epoch_of returns the epoch of the lease under which the record was written, 0 for none.
+local function epoch_of(activation)
+  return activation.lease_epoch or 0
+end

@@ -27,11 +27,12 @@ func (r *Repository) keep(a *Record) time.Duration { return keepOf(r.s, a) }
 
 // keepOf returns the time-to-live of a's record: the retention of a's version, else that of the
 // tenant or of the store. A record that has not ended lives for api.ActivationTTLMS at least, so
-// that a short retention ends no record of a job that waits.
+// that a short retention ends no record of a job that waits, and one of a run that sleeps for as long
+// after its sleep.
 func keepOf(s *storage.Store, a *Record) time.Duration {
 	ms := s.ActivationRetentionMS(a.Tenant, a.RetentionMS)
 	if !a.Status.Terminal() {
-		ms = max(ms, api.ActivationTTLMS)
+		ms = max(ms, api.ActivationTTLMS, a.AsleepUntilMS-s.NowMS()+api.ActivationTTLMS)
 	}
 	return time.Duration(ms) * time.Millisecond
 }
@@ -60,6 +61,10 @@ type Record struct {
 	// it their records would have equal bytes, and each caller would take the stored one for
 	// its own.
 	Claim string `json:"claim,omitempty"`
+	// LeaseEpoch is that of the job's lease under which the record was written, 0 for none. A
+	// writer with an earlier lease loses: attempts cannot tell, since they begin again after each
+	// sleep of a run.
+	LeaseEpoch int64 `json:"lease_epoch,omitempty"`
 	// ResultBytes is the size of a result that has a key of its own, because it is larger
 	// than api.MaxInlineResultBytes; else 0.
 	ResultBytes int `json:"result_bytes,omitempty"`
@@ -72,6 +77,9 @@ type Record struct {
 	// MemoryMB is the memory limit of the version, for the metering of the process that runs
 	// it. It is not stored.
 	MemoryMB int `json:"-"`
+	// AsleepUntilMS is when the run of a queued record continues at the latest, 0 if it does not
+	// sleep. It is not stored.
+	AsleepUntilMS int64 `json:"-"`
 	// Short stores no more of the result than fits the record, and little of a long error. It is
 	// not stored.
 	Short bool `json:"-"`
@@ -224,21 +232,21 @@ func (r *Repository) Withdraw(ctx context.Context, a *Record) error {
 	return err
 }
 
-// Finish replaces the queued or running record of attempt fromAttempt by a's terminal
-// record. a.Result is the full result; it is stored truncated (see TruncateResult), and
+// Finish replaces the queued or running record of the lease of a by a's terminal record.
+// a.Result is the full result; it is stored truncated (see TruncateResult), and
 // under a key of its own where it is large.
 //
 // won reports whether this record, from this call or an earlier try, is the stored one;
 // current is the stored one. Finish loses to a terminal record, and to a record of another
-// attempt, which belongs to another worker. Finish must follow the return of Start.
+// lease, which belongs to another worker. Finish must follow the return of Start.
 // CodeActivationNotFound, also for a record that has expired.
-func (r *Repository) Finish(ctx context.Context, a *Record, fromAttempt int) (won bool, current *Record, err error) {
+func (r *Repository) Finish(ctx context.Context, a *Record) (won bool, current *Record, err error) {
 	end, err := encodeEnd(a)
 	if err != nil {
 		return false, nil, err
 	}
 	keys := []string{r.s.Keys().ActivationMeta(a.Tenant, a.ActivationID), r.s.JobKeys(a.Tenant).Events()}
-	args := []any{end.raw, fromAttempt, r.keep(&end.stored).Milliseconds(), changeText(r.change(a))}
+	args := []any{end.raw, a.LeaseEpoch, r.keep(&end.stored).Milliseconds(), changeText(r.change(a))}
 	var reply any
 	if end.stored.ResultBytes > 0 {
 		// Outside the group commit: no other activation waits behind a large result.
@@ -350,7 +358,7 @@ func (r *Repository) repair(ctx context.Context, lost *Record, nowMS int64) (*Re
 	a.Error = &api.ActivationError{Type: api.ErrLost, Message: "the process that ran this activation ended before it did"}
 	a.end(nowMS)
 	a.Claim = uuid.NewString() // of two callers that end it in one millisecond, one has this claim
-	won, current, err := r.Finish(ctx, &a, a.Attempt)
+	won, current, err := r.Finish(ctx, &a)
 	return current, won, err
 }
 
@@ -388,7 +396,7 @@ func (r *Repository) Cancel(ctx context.Context, tenant, id string, nowMS int64)
 		a := *held
 		a.Status = api.StatusCancelled
 		a.end(nowMS)
-		won, stored, err := r.Finish(ctx, &a, a.Attempt)
+		won, stored, err := r.Finish(ctx, &a)
 		if err != nil {
 			return err
 		}

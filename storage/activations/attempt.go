@@ -41,22 +41,33 @@ func (a *Record) InQueue(queue string, attempt int) {
 	a.Trigger.Source = json.RawMessage(fmt.Sprintf(`{"queue":%q,"job_id":%q,"attempt":%d}`, queue, a.JobID, attempt))
 }
 
-// Attempt stores the record of an asynchronous activation that begins an attempt (running)
-// or returns to its queue (queued). It does so if the stored record has not ended, belongs to
-// the job a.JobID and is at attempt upTo at most, or does not exist yet. Otherwise won is
-// false and current is the stored record. A repeat of the same record wins.
+// Begin stores the record of an asynchronous activation that begins an attempt under a.LeaseEpoch.
+// It does so if the stored record has not ended, belongs to the job a.JobID and to an earlier lease,
+// or does not exist yet. Otherwise won is false and current is the stored record. A repeat of the
+// same record wins.
 //
-// A job with one retry, as status and attempt of the record:
+// A job with one retry, as status and lease of the record:
 //
 //	queued 0     accepted
-//	running 1    Attempt(a, 0): the worker that holds the lease of attempt 1
-//	queued 1     Attempt(a, 1): the attempt failed, the job is retried later
-//	running 2    Attempt(a, 1)
-//	success 2    Finish(a, 2)
+//	running 1    Begin: the worker that holds the first lease
+//	queued 1     Requeue: the attempt failed, the job is retried later
+//	running 2    Begin
+//	success 2    Finish
 //
-// If the lease of attempt 1 expires and a second worker begins attempt 2, every write of the
-// first worker finds attempt 2 and loses.
-func (r *Repository) Attempt(ctx context.Context, a *Record, upTo int) (won bool, current *Record, err error) {
+// If the first lease expires and a second worker begins an attempt, every write of the first worker
+// finds the second lease and loses.
+func (r *Repository) Begin(ctx context.Context, a *Record) (won bool, current *Record, err error) {
+	return r.attempt(ctx, a, a.LeaseEpoch-1)
+}
+
+// Requeue stores the record of an asynchronous activation that returns to its queue. It is Begin for
+// a record that is of the lease a.LeaseEpoch, or of an earlier one.
+func (r *Repository) Requeue(ctx context.Context, a *Record) (won bool, current *Record, err error) {
+	return r.attempt(ctx, a, a.LeaseEpoch)
+}
+
+// attempt writes a if the stored record has a lease of epoch at most.
+func (r *Repository) attempt(ctx context.Context, a *Record, epoch int64) (won bool, current *Record, err error) {
 	raw, err := encodeRecord(a)
 	if err != nil {
 		return false, nil, err
@@ -67,7 +78,7 @@ func (r *Repository) Attempt(ctx context.Context, a *Record, upTo int) (won bool
 			r.s.Keys().ActivationIndex(a.Tenant, a.Namespace, a.Function),
 			r.s.JobKeys(a.Tenant).Events(),
 		},
-		raw, upTo, a.JobID, r.keep(a).Milliseconds(), a.ActivationID, a.StartMS, changeText(r.change(a)))
+		raw, epoch, a.JobID, r.keep(a).Milliseconds(), a.ActivationID, a.StartMS, changeText(r.change(a)))
 	if err != nil {
 		return false, nil, err
 	}
@@ -95,7 +106,7 @@ func (r *Repository) End(ctx context.Context, tenant, id string, change func(*Re
 		}
 		a := *held
 		change(&a)
-		ended, current, err = r.Finish(ctx, &a, held.Attempt)
+		ended, current, err = r.Finish(ctx, &a)
 		if err != nil || ended {
 			return err
 		}

@@ -42,6 +42,9 @@ func (a *Record) appendJSON(b []byte) ([]byte, error) {
 	}
 	b = appendOptional(b, `,"event_sha256":`, a.EventSHA256)
 	b = appendOptional(b, `,"claim":`, a.Claim)
+	if a.LeaseEpoch != 0 {
+		b = appendNumber(b, `,"lease_epoch":`, a.LeaseEpoch)
+	}
 	if a.ResultBytes != 0 {
 		b = appendNumber(b, `,"result_bytes":`, int64(a.ResultBytes))
 	}

@@ -85,10 +85,10 @@ func (r *Logs) Append(ctx context.Context, a *Record, chunk int, ndjson []byte) 
 // Keep lets all chunks of an asynchronous activation live as long as a, the record that is
 // written next. Without it, the chunks of an early attempt would expire before the record, and
 // those of a version with a short retention after it. It does nothing where Append has set the
-// same time: at the end of a first attempt with a long retention.
+// same time: at the end of a first lease with a long retention.
 func (r *Logs) Keep(ctx context.Context, a *Record) error {
 	keep := keepOf(r.s, a)
-	if a.JobID == "" || a.Attempt <= 1 && keep >= api.ActivationTTLMS*time.Millisecond {
+	if a.JobID == "" || a.LeaseEpoch <= 1 && a.AsleepUntilMS == 0 && keep >= api.ActivationTTLMS*time.Millisecond {
 		return nil
 	}
 	index := r.s.Keys().LogChunks(a.Tenant, a.ActivationID)
