@@ -84,6 +84,7 @@ var benchmarks = []benchmark{
 	{"growth", growth},
 	{"disk", disk},
 	{"steps", steps},
+	{"sleepers", sleepers},
 	{"queue", queueBench},
 	{"queue-http", queueHTTP},
 	{"queue-stream", queueStream},

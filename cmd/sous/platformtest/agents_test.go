@@ -190,7 +190,7 @@ func (a *agents) inState(t *testing.T, state api.JobState) {
 }
 
 // TestKilledAgentsSpendOnce: whatever is killed, each run ends, no step with a recorded result runs
-// again, what is spent is counted once, and a budget is exceeded by no more than its bound.
+// again, each amount is counted once, and a budget is exceeded by no more than its bound.
 func TestKilledAgentsSpendOnce(t *testing.T) {
 	t.Parallel()
 	a := startAgents(t)
