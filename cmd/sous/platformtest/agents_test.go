@@ -136,8 +136,8 @@ func (a *agents) killAt(t *testing.T, calls int) {
 	a.replicas[1] = a.serve(t)
 }
 
-// each calls f for each run, for several at once.
-func (a *agents) each(t *testing.T, f func(id string) error) {
+// each makes a call for each run, for several at once.
+func (a *agents) each(t *testing.T, call string, f func(id string) error) {
 	t.Helper()
 	var all errgroup.Group
 	all.SetLimit(8)
@@ -145,7 +145,7 @@ func (a *agents) each(t *testing.T, f func(id string) error) {
 		all.Go(func() error { return f(id) })
 	}
 	if err := all.Wait(); err != nil {
-		t.Fatal(err)
+		t.Fatalf("%s: %v", call, err)
 	}
 }
 
@@ -200,10 +200,10 @@ func TestKilledAgentsSpendOnce(t *testing.T) {
 	a.exceeded(t)
 	a.killAt(t, 7*agentRuns/2)
 	a.inState(t, api.JobScheduled)
-	a.each(t, func(id string) error { return a.tenant.SendRunEvent(t.Context(), id, "go", nil) })
+	a.each(t, "SendRunEvent", func(id string) error { return a.tenant.SendRunEvent(t.Context(), id, "go", nil) })
 	a.killAt(t, 11*agentRuns/2)
 	a.inState(t, api.JobHeld)
-	a.each(t, func(id string) error { _, err := a.tenant.DecideJob(t.Context(), id, true, "fine"); return err })
+	a.each(t, "DecideJob", func(id string) error { _, err := a.tenant.DecideJob(t.Context(), id, true, "fine"); return err })
 	a.killAt(t, 17*agentRuns/2)
 	a.inState(t, api.JobCompleted)
 	a.check(t)
@@ -214,7 +214,7 @@ func (a *agents) check(t *testing.T) {
 	t.Helper()
 	var mu sync.Mutex
 	var ledgers agent.USD
-	a.each(t, func(id string) error {
+	a.each(t, "Run", func(id string) error {
 		run, err := a.tenant.Run(t.Context(), id)
 		j, other := a.tenant.Job(t.Context(), id)
 		if err := errors.Join(err, other); err != nil {
