@@ -145,7 +145,7 @@ func (a *agents) each(t *testing.T, call string, f func(id string) error) {
 		all.Go(func() error { return f(id) })
 	}
 	if err := all.Wait(); err != nil {
-		t.Fatalf("%s: %v", call, err)
+		t.Fatalf("%s of each run: got error %v, want none", call, err)
 	}
 }
 
