@@ -43,14 +43,14 @@ func (c *Client) account(ctx context.Context, who *Caller, a *attempt, spent *ai
 	c.settle(ctx, who, a, providers.Amounts{
 		Requests: a.taken.Requests, Input: spent.InputTokens + spent.CacheCreationTokens + spent.CacheReadTokens, Output: spent.OutputTokens,
 	})
-	entries := []agent.Usage{spent.Usage(a.provider.Name, a.model, phase)}
+	entries := []agent.Usage{spent.Usage(a.Provider.Name, a.Model, phase)}
 	if c.prices != nil {
 		priced, err := c.prices.Apply(ctx, who.Tenant, entries)
 		if err == nil {
 			entries = priced
 		} else {
 			c.logger.Warn("usage of a model has no cost: the prices could not be read", zap.String("tenant", who.Tenant),
-				zap.String("provider", a.provider.Name), zap.String("model", a.model), zap.Error(err))
+				zap.String("provider", a.Provider.Name), zap.String("model", a.Model), zap.Error(err))
 		}
 	}
 	spent.CostUSD = entries[0].CostUSD
@@ -58,7 +58,7 @@ func (c *Client) account(ctx context.Context, who *Caller, a *attempt, spent *ai
 	err := who.Spend(ctx, entries[0])
 	if err != nil {
 		c.logger.Error("usage of a model was not recorded", zap.String("tenant", who.Tenant), zap.String("activation_id", who.Activation),
-			zap.String("provider", a.provider.Name), zap.String("model", a.model), zap.Error(err))
+			zap.String("provider", a.Provider.Name), zap.String("model", a.Model), zap.Error(err))
 	}
 	return err
 }
@@ -91,16 +91,16 @@ type line struct {
 // log adds the line of a request, if the provider's settings ask for it. The activation's log removes
 // the secrets of its version, and prompt and answer have no key of the provider.
 func (*Client) log(who *Caller, a *attempt, op string, spent *ai.Spent, err error, prompt, answer []byte) {
-	if a.provider.Log == ai.LogOff || who.Log == nil {
+	if a.Provider.Log == ai.LogOff || who.Log == nil {
 		return
 	}
 	var l line
-	l.AI.Op, l.AI.Provider, l.AI.Model, l.AI.Try = op, a.provider.Name, a.model, a.tries
+	l.AI.Op, l.AI.Provider, l.AI.Model, l.AI.Try = op, a.Provider.Name, a.Model, a.tries
 	l.AI.MS, l.AI.Outcome, l.AI.Usage = time.Since(a.began).Milliseconds(), "success", spent
 	if err != nil {
 		l.AI.Outcome = textOf(err)
 	}
-	if a.provider.Log == ai.LogFull {
+	if a.Provider.Log == ai.LogFull {
 		l.AI.Prompt, l.AI.Answer = excerpt(prompt), excerpt(answer)
 	}
 	raw, encodeErr := api.EncodeJSON(l)

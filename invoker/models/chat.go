@@ -60,11 +60,11 @@ func (who *Caller) bounded(ctx context.Context) (context.Context, context.Cancel
 
 // ask makes one request. text is the answer as the provider sent it.
 func (c *Client) ask(ctx context.Context, who *Caller, a *attempt, req *ai.Chat) (answer *ai.Answer, text []byte, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, time.Duration(a.provider.TimeoutMS)*time.Millisecond, errTooLong)
+	ctx, cancel := context.WithTimeoutCause(ctx, time.Duration(a.Provider.TimeoutMS)*time.Millisecond, errTooLong)
 	defer cancel()
 	one := *req
-	one.Model = a.model
-	path, fields, err := protocolOf(a.provider).chat(a.provider, &one, false)
+	one.Model = a.Model
+	path, fields, err := protocolOf(a.Provider).chat(a.Provider, &one, false)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -77,7 +77,7 @@ func (c *Client) ask(ctx context.Context, who *Caller, a *attempt, req *ai.Chat)
 	if err != nil {
 		return nil, nil, err
 	}
-	answer, err = protocolOf(a.provider).answer(text)
+	answer, err = protocolOf(a.Provider).answer(text)
 	if err != nil {
 		return nil, text, err
 	}
@@ -86,9 +86,9 @@ func (c *Client) ask(ctx context.Context, who *Caller, a *attempt, req *ai.Chat)
 
 // finished sets what all protocols have in common.
 func finished(answer *ai.Answer, a *attempt) *ai.Answer {
-	answer.Provider = a.provider.Name
+	answer.Provider = a.Provider.Name
 	if answer.Model == "" {
-		answer.Model = a.model
+		answer.Model = a.Model
 	}
 	if answer.ToolCalls == nil {
 		answer.ToolCalls = []ai.ToolCall{}
@@ -142,6 +142,9 @@ func faultOf(err error) string {
 	}
 	return "it is no JSON object"
 }
+
+// size is the estimate of a call's tokens.
+type size struct{ input, output int64 }
 
 // amounts returns the estimate as amounts of limits.
 func (s size) amounts() providers.Amounts {

@@ -48,11 +48,11 @@ func (c *Client) Embed(ctx context.Context, who *Caller, raw []byte, provider st
 
 // vectors makes one request.
 func (c *Client) vectors(ctx context.Context, who *Caller, a *attempt, req *ai.Embed) (*ai.Embeddings, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, time.Duration(a.provider.TimeoutMS)*time.Millisecond, errTooLong)
+	ctx, cancel := context.WithTimeoutCause(ctx, time.Duration(a.Provider.TimeoutMS)*time.Millisecond, errTooLong)
 	defer cancel()
 	one := *req
-	one.Model = a.model
-	path, fields, err := protocolOf(a.provider).embed(a.provider, &one)
+	one.Model = a.Model
+	path, fields, err := protocolOf(a.Provider).embed(a.Provider, &one)
 	if err != nil {
 		return nil, err
 	}
@@ -65,13 +65,13 @@ func (c *Client) vectors(ctx context.Context, who *Caller, a *attempt, req *ai.E
 	if err != nil {
 		return nil, err
 	}
-	found, err := protocolOf(a.provider).embeddings(text, len(req.Input))
+	found, err := protocolOf(a.Provider).embeddings(text, len(req.Input))
 	if err != nil {
 		return nil, err
 	}
-	found.Provider = a.provider.Name
+	found.Provider = a.Provider.Name
 	if found.Model == "" {
-		found.Model = a.model
+		found.Model = a.Model
 	}
 	return found, nil
 }

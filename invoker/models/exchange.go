@@ -35,15 +35,15 @@ func (c *Client) open(ctx context.Context, who *Caller, a *attempt, path string,
 	if len(raw) > ai.MaxRequestBytes {
 		return nil, invalid("a request has at most %s", api.SizeText(ai.MaxRequestBytes))
 	}
-	base := a.provider.BaseURL
+	base := a.Provider.BaseURL
 	if strings.HasPrefix(path, "/v1/") {
 		base = strings.TrimSuffix(base, "/v1")
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, base+path, bytes.NewReader(raw))
 	if err != nil {
-		return nil, api.Errorf(api.CodeHostAIFailed, "the base URL of the provider %s cannot be used", a.provider.Name)
+		return nil, api.Errorf(api.CodeHostAIFailed, "the base URL of the provider %s cannot be used", a.Provider.Name)
 	}
-	for name, value := range a.provider.Headers {
+	for name, value := range a.Provider.Headers {
 		req.Header.Set(name, value)
 	}
 	req.Header.Set("Content-Type", "application/json")
@@ -51,17 +51,17 @@ func (c *Client) open(ctx context.Context, who *Caller, a *attempt, path string,
 		req.Header.Set("User-Agent", "sous")
 	}
 	var key []byte
-	if a.provider.Secret != "" {
-		key, err = c.keys.Key(ctx, who, a.provider)
+	if a.Provider.Secret != "" {
+		key, err = c.keys.Key(ctx, who, a.Provider)
 		if err != nil {
 			return nil, err
 		}
 		key = bytes.TrimSpace(key)
 		if len(key) == 0 || !httpguts.ValidHeaderFieldValue(string(key)) {
-			return nil, api.Errorf(api.CodeHostSecretUnavailable, "the key of the provider %s is empty, or no value of a header", a.provider.Name)
+			return nil, api.Errorf(api.CodeHostSecretUnavailable, "the key of the provider %s is empty, or no value of a header", a.Provider.Name)
 		}
 	}
-	protocolOf(a.provider).authorize(req.Header, key)
+	protocolOf(a.Provider).authorize(req.Header, key)
 	sent := &httptrace.ClientTrace{WroteRequest: func(info httptrace.WroteRequestInfo) { a.sent.Store(info.Err == nil) }}
 	resp, err := who.Send(req.WithContext(httptrace.WithClientTrace(ctx, sent)))
 	if err != nil {

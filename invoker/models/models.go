@@ -13,9 +13,7 @@ package models
 
 import (
 	"context"
-	"math/rand/v2"
 	"net/http"
-	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -24,6 +22,7 @@ import (
 	"github.com/codesous/sous/api/ai"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/providers"
+	"github.com/codesous/sous/storage/providers/routes"
 	"github.com/codesous/sous/storage/spending"
 )
 
@@ -72,10 +71,7 @@ type Client struct {
 	keys     Keys
 	logger   *zap.Logger
 	metrics  *counters
-
-	mu    sync.Mutex
-	turns map[string]int // of round robin routes, by tenant/name
-	draw  func(n int) int
+	routes   *routes.Resolver
 }
 
 // New returns a client for the providers in a store. The caller passes notices to OnChange.
@@ -89,7 +85,7 @@ func New(cfg Config) (*Client, error) {
 	}
 	return &Client{
 		registry: registry, limiter: providers.NewLimiter(cfg.Store), store: cfg.Store, prices: cfg.Prices, keys: cfg.Keys,
-		logger: cfg.Logger, metrics: newCounters(), turns: map[string]int{}, draw: rand.IntN,
+		logger: cfg.Logger, metrics: newCounters(), routes: routes.New(registry, cfg.Prices, cfg.Logger),
 	}, nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/sleep"
 	"github.com/codesous/sous/storage/providers"
+	"github.com/codesous/sous/storage/providers/routes"
 )
 
 const (
@@ -33,7 +34,8 @@ var waitReasons = map[int]string{rateLimited: "its limits a minute are used up",
 
 // attempt is one request to a target.
 type attempt struct {
-	target
+	routes.Target
+
 	beganMS int64
 	began   time.Time
 	taken   providers.Amounts
@@ -49,7 +51,7 @@ type attempt struct {
 // served it, a failure that is not the provider's ends it, or no target has retries left. need returns
 // the amounts of a target. Errors: CodeHostAIRateLimited and CodeHostAIUnavailable for failures of
 // providers; those of try, ctx's, CodeStoreUnavailable.
-func (c *Client) run(ctx context.Context, who *Caller, targets []target, need providers.Amounts, try func(context.Context, *attempt) error) error {
+func (c *Client) run(ctx context.Context, who *Caller, targets []routes.Target, need providers.Amounts, try func(context.Context, *attempt) error) error {
 	if who.Admit != nil {
 		if err := who.Admit(ctx); err != nil {
 			return err
@@ -64,11 +66,11 @@ func (c *Client) run(ctx context.Context, who *Caller, targets []target, need pr
 	for {
 		soonest, left := longestWait, false
 		for i, t := range targets {
-			if tries[i] > t.provider.Retries() || total >= maxRequests {
+			if tries[i] > t.Provider.Retries() || total >= maxRequests {
 				continue
 			}
 			left = true
-			a := &attempt{target: t, taken: need, tries: total + 1}
+			a := &attempt{Target: t, taken: need, tries: total + 1}
 			wait, kind, err := c.admit(ctx, who, a, patience)
 			if err != nil {
 				return err
@@ -76,7 +78,7 @@ func (c *Client) run(ctx context.Context, who *Caller, targets []target, need pr
 			if wait > 0 {
 				soonest = min(soonest, wait)
 				if last == nil {
-					last = &failure{kind: kind, provider: t.provider.Name, reason: waitReasons[kind]}
+					last = &failure{kind: kind, provider: t.Provider.Name, reason: waitReasons[kind]}
 				}
 				continue
 			}
@@ -130,15 +132,15 @@ func (c *Client) admit(ctx context.Context, who *Caller, a *attempt, patience ti
 	if err != nil {
 		return 0, 0, err
 	}
-	circuit, now := view.Circuit(a.provider.Name), c.store.NowMS()
+	circuit, now := view.Circuit(a.Provider.Name), c.store.NowMS()
 	if now < circuit.UntilMS {
 		return time.Duration(circuit.UntilMS-now) * time.Millisecond, overloaded, nil
 	}
-	wait, err = c.limiter.Take(ctx, who.Tenant, a.provider, a.taken, patience)
+	wait, err = c.limiter.Take(ctx, who.Tenant, a.Provider, a.taken, patience)
 	if wait > 0 || err != nil || circuit.UntilMS == 0 {
 		return wait, rateLimited, err
 	}
-	mine, probe, err := c.registry.Probe(ctx, who.Tenant, a.provider.Name)
+	mine, probe, err := c.registry.Probe(ctx, who.Tenant, a.Provider.Name)
 	if mine {
 		a.probe = probe
 	}
@@ -146,7 +148,7 @@ func (c *Client) admit(ctx context.Context, who *Caller, a *attempt, patience ti
 		return 0, 0, err
 	}
 	// The amounts were not used.
-	return probeWait, overloaded, c.limiter.Settle(ctx, who.Tenant, a.provider, a.taken, providers.Amounts{})
+	return probeWait, overloaded, c.limiter.Settle(ctx, who.Tenant, a.Provider, a.taken, providers.Amounts{})
 }
 
 // once makes one request, and tells the circuit of its provider how it went.
@@ -156,7 +158,7 @@ func (c *Client) once(ctx context.Context, who *Caller, a *attempt, try func(con
 	var f *failure
 	isFailure := errors.As(err, &f)
 	if isFailure {
-		f.provider = a.provider.Name
+		f.provider = a.Provider.Name
 	}
 	c.metrics.ended(err, f)
 	if !a.accounted {
@@ -177,8 +179,8 @@ func (c *Client) once(ctx context.Context, who *Caller, a *attempt, try func(con
 func (c *Client) released(ctx context.Context, who *Caller, a *attempt) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordWithin)
 	defer cancel()
-	if err := c.registry.Release(ctx, who.Tenant, a.provider.Name, a.probe); err != nil {
-		c.logger.Warn("the probe of a provider was not released", zap.String("tenant", who.Tenant), zap.String("provider", a.provider.Name), zap.Error(err))
+	if err := c.registry.Release(ctx, who.Tenant, a.Provider.Name, a.probe); err != nil {
+		c.logger.Warn("the probe of a provider was not released", zap.String("tenant", who.Tenant), zap.String("provider", a.Provider.Name), zap.Error(err))
 	}
 }
 
@@ -186,22 +188,22 @@ func (c *Client) released(ctx context.Context, who *Caller, a *attempt) {
 func (c *Client) failed(ctx context.Context, who *Caller, a *attempt, f *failure) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordWithin)
 	defer cancel()
-	_, err := c.registry.Failed(ctx, who.Tenant, a.provider.Name, providers.Failure{
+	_, err := c.registry.Failed(ctx, who.Tenant, a.Provider.Name, providers.Failure{
 		BeganMS: a.beganMS, RetryAfter: f.retryAfter, Overloaded: f.kind == rateLimited || f.kind == overloaded,
 	})
 	if err != nil {
-		c.logger.Warn("the failure of a provider was not counted", zap.String("tenant", who.Tenant), zap.String("provider", a.provider.Name), zap.Error(err))
+		c.logger.Warn("the failure of a provider was not counted", zap.String("tenant", who.Tenant), zap.String("provider", a.Provider.Name), zap.Error(err))
 	}
 }
 
 // served closes the circuit of a provider that has answered.
 func (c *Client) served(ctx context.Context, who *Caller, a *attempt) {
 	view, err := c.registry.View(ctx, who.Tenant)
-	if err != nil || view.Circuit(a.provider.Name) == (providers.Circuit{}) {
+	if err != nil || view.Circuit(a.Provider.Name) == (providers.Circuit{}) {
 		return
 	}
-	if err := c.registry.Succeeded(ctx, who.Tenant, a.provider.Name, a.beganMS); err != nil {
-		c.logger.Warn("the circuit of a provider was not closed", zap.String("tenant", who.Tenant), zap.String("provider", a.provider.Name), zap.Error(err))
+	if err := c.registry.Succeeded(ctx, who.Tenant, a.Provider.Name, a.beganMS); err != nil {
+		c.logger.Warn("the circuit of a provider was not closed", zap.String("tenant", who.Tenant), zap.String("provider", a.Provider.Name), zap.Error(err))
 	}
 }
 
@@ -214,9 +216,9 @@ func (c *Client) unused(ctx context.Context, who *Caller, a *attempt) {
 
 // settle corrects the limits of a provider. A failure makes other calls wait too long or too short.
 func (c *Client) settle(ctx context.Context, who *Caller, a *attempt, used providers.Amounts) {
-	err := c.limiter.Settle(ctx, who.Tenant, a.provider, a.taken, used)
+	err := c.limiter.Settle(ctx, who.Tenant, a.Provider, a.taken, used)
 	a.taken = used
 	if err != nil && api.ErrorCode(err) != api.CodeStoreUnavailable {
-		c.logger.Warn("the limits of a provider were not corrected", zap.String("tenant", who.Tenant), zap.String("provider", a.provider.Name), zap.Error(err))
+		c.logger.Warn("the limits of a provider were not corrected", zap.String("tenant", who.Tenant), zap.String("provider", a.Provider.Name), zap.Error(err))
 	}
 }

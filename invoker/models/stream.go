@@ -10,6 +10,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/ai"
+	"github.com/codesous/sous/storage/providers/routes"
 	"github.com/codesous/sous/invoker/sandbox"
 )
 
@@ -20,14 +21,14 @@ import (
 func (c *Client) Stream(ctx context.Context, who *Caller, raw []byte, provider string) (io.ReadCloser, error) {
 	ctx, cancel := who.bounded(ctx)
 	req, of, err := parseChat(raw, provider, who)
-	var targets []target
+	var targets []routes.Target
 	if err == nil {
 		targets, err = c.targets(ctx, who.Tenant, req.Provider, req.Model, of)
 	}
 	var s *stream
 	if err == nil {
 		err = c.run(ctx, who, targets, of.amounts(), func(ctx context.Context, a *attempt) error {
-			next := &stream{c: c, ctx: ctx, cancel: cancel, who: who, attempt: a, prompt: raw, of: of, phase: req.Phase, reader: protocolOf(a.provider).reader()}
+			next := &stream{c: c, ctx: ctx, cancel: cancel, who: who, attempt: a, prompt: raw, of: of, phase: req.Phase, reader: protocolOf(a.Provider).reader()}
 			err := next.begin(req)
 			if err != nil {
 				c.log(who, a, "stream", c.cutOff(ctx, who, a, next.used(), req.Phase), err, raw, nil)
@@ -69,13 +70,13 @@ type stream struct {
 // begin sends the request and waits for the first part of the answer.
 func (s *stream) begin(req *ai.Chat) error {
 	one := *req
-	one.Model = s.attempt.model
-	path, fields, err := protocolOf(s.attempt.provider).chat(s.attempt.provider, &one, true)
+	one.Model = s.attempt.Model
+	path, fields, err := protocolOf(s.attempt.Provider).chat(s.attempt.Provider, &one, true)
 	if err != nil {
 		return err
 	}
 	head, cancel := context.WithCancelCause(s.ctx)
-	late := time.AfterFunc(time.Duration(s.attempt.provider.TimeoutMS)*time.Millisecond, func() { cancel(errTooLong) })
+	late := time.AfterFunc(time.Duration(s.attempt.Provider.TimeoutMS)*time.Millisecond, func() { cancel(errTooLong) })
 	s.ctx = head
 	s.exchange, err = s.c.open(head, s.who, s.attempt, path, fields)
 	if err != nil {
@@ -106,7 +107,7 @@ func (s *stream) step() error {
 			s.end()
 			return nil
 		}
-		return &failure{kind: failing, provider: s.attempt.provider.Name, reason: "its answer was cut off"}
+		return &failure{kind: failing, provider: s.attempt.Provider.Name, reason: "its answer was cut off"}
 	}
 	if err != nil {
 		var coded *api.Error
@@ -133,7 +134,7 @@ func (s *stream) step() error {
 // note keeps the beginning of the answer, and its size.
 func (s *stream) note(d *ai.Delta) {
 	s.size += len(d.Text) + len(d.Arguments)
-	if s.attempt.provider.Log == ai.LogFull && len(s.text) < maxLogged {
+	if s.attempt.Provider.Log == ai.LogFull && len(s.text) < maxLogged {
 		s.text = append(append(s.text, d.Text...), d.Arguments...)
 	}
 }
@@ -159,10 +160,10 @@ func (s *stream) end() {
 	}
 	model := state.model
 	if model == "" {
-		model = s.attempt.model
+		model = s.attempt.Model
 	}
 	s.ended = true
-	s.write(&ai.Delta{Type: ai.DeltaEnd, FinishReason: state.finish, Provider: s.attempt.provider.Name, Model: model, Usage: spent})
+	s.write(&ai.Delta{Type: ai.DeltaEnd, FinishReason: state.finish, Provider: s.attempt.Provider.Name, Model: model, Usage: spent})
 }
 
 // fail writes an error as the last event.
@@ -217,7 +218,7 @@ func (s *stream) Read(p []byte) (int, error) {
 		}
 		var f *failure
 		if errors.As(err, &f) {
-			f.provider = s.attempt.provider.Name
+			f.provider = s.attempt.Provider.Name
 			if f.moves() {
 				s.c.failed(s.ctx, s.who, s.attempt, f)
 			}
