@@ -138,6 +138,7 @@ type JobOptions struct {
 	Chain               *Chain            `json:"chain,omitempty"`
 	Target              *JobTarget        `json:"target,omitempty"`
 	Agent               *agent.Options    `json:"agent,omitempty"`
+	Routing             string            `json:"routing,omitempty" doc:"the provider of models, or the route, that the worker is given; by default that of the queue"`
 }
 
 // NewJob is one job of an enqueue. An absent Payload is null.
@@ -298,6 +299,8 @@ type FetchedJob struct {
 	Tags           map[string]string `json:"tags,omitempty"`
 	ParentID       string            `json:"parent_id,omitempty"`
 	CallbackOf     string            `json:"callback_of,omitempty"` // the batch whose callback this is
+	Provider       string            `json:"provider,omitempty"`    // of models, as the routing of the job or of its queue chose it
+	Model          string            `json:"model,omitempty"`       // that the worker should ask, "" if the provider names none
 	CreatedAtMS    int64             `json:"created_at_ms"`
 	// Spec is the job's complete spec, for the platform's own workers.
 	Spec *JobSpec `json:"-"`
@@ -389,6 +392,8 @@ type JobFail struct {
 	SnoozeMS     *int64        `json:"snooze_ms,omitempty"`
 	Fatal        bool          `json:"fatal,omitempty"`
 	Usage        []agent.Usage `json:"usage,omitempty"`
+	// ProviderError retries the job at another target of its routing, without counting the attempt.
+	ProviderError *agent.ProviderError `json:"provider_error,omitempty"`
 }
 
 // JobHeartbeat extends a lease by LeaseMS (0: DefaultLeaseMS) from now.

@@ -126,6 +126,9 @@ func (o *JobOptions) validateRelations(depth int) error {
 	if path, rule := o.Agent.Check(); rule != "" {
 		return jobField(path, rule)
 	}
+	if o.Routing != "" && ValidateName("routing", o.Routing) != nil {
+		return jobField("routing", NameRule)
+	}
 	if o.Target != nil {
 		return o.Target.validate()
 	}

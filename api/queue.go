@@ -14,9 +14,10 @@ type QueueConfig struct {
 	Paused         bool   `json:"paused"`
 	Draining       bool   `json:"draining"` // it accepts no new jobs and hands out the rest
 	MaxConcurrency int64  `json:"max_concurrency"`
-	RateLimit      int64  `json:"rate_limit"`     // jobs that may start in RateWindowMS
-	RateWindowMS   int64  `json:"rate_window_ms"` // 0: DefaultRateWindowMS
-	RetentionMS    int64  `json:"retention_ms"`   // how long ended jobs are kept; 0: as the tenant's others
+	RateLimit      int64  `json:"rate_limit"`         // jobs that may start in RateWindowMS
+	RateWindowMS   int64  `json:"rate_window_ms"`     // 0: DefaultRateWindowMS
+	RetentionMS    int64  `json:"retention_ms"`       // how long ended jobs are kept; 0: as the tenant's others
+	Provider       string `json:"provider,omitempty"` // of models, or a route, that jobs without routing have
 	Events         string `json:"events" enum:"all,ends,off" doc:"which events of its jobs are recorded: all, ends (completed, dead, cancelled), or off"`
 }
 

@@ -66,6 +66,7 @@ import (
 	"github.com/codesous/sous/metrics"
 	"github.com/codesous/sous/queue"
 	"github.com/codesous/sous/queue/bulk"
+	"github.com/codesous/sous/queue/routing"
 	"github.com/codesous/sous/queue/runs"
 	"github.com/codesous/sous/queue/tasks"
 	"github.com/codesous/sous/scheduler"
@@ -274,7 +275,14 @@ func (s *Server) endpoints(ctx context.Context, engine Engine, broker *queue.Bro
 	}
 	waits := admission.NewWaits(cfg.MaxWaits)
 	all := s.serviceEndpoints(cfg)
-	jobsAPI := jobs.New(broker, taskService, events.New(s.store), engine, waits, cfg.Streams, cfg.Logger)
+	router, err := routing.New(broker, s.store, cfg.Logger)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.store.Subscribe(s.life, router.OnChange); err != nil {
+		return nil, err
+	}
+	jobsAPI := jobs.New(broker, router, taskService, events.New(s.store), engine, waits, cfg.Streams, cfg.Logger)
 	if err := metrics.Register(cfg.Metrics, jobsAPI.Collectors()...); err != nil {
 		return nil, err
 	}

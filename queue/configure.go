@@ -19,6 +19,7 @@ type Change struct {
 	RateLimit      *int64  // claims in each window, from 0, which means no limit, to api.MaxRateLimit
 	RateWindowMS   *int64  // from api.MinRateWindowMS to api.MaxRateWindowMS
 	RetentionMS    *int64  // 0, the retention of the tenant, or from api.MinRetentionMS to api.MaxRetentionMS
+	Provider       *string // of models, "" for none
 	Events         *string // event.RecordAll, RecordEnds or RecordOff
 	// Now is the configuration that the queue must have for the change to be made; nil
 	// for any.
@@ -127,8 +128,10 @@ func (c *Change) applied(held api.QueueConfig) api.QueueConfig {
 			*to = *value
 		}
 	}
-	if c.Events != nil {
-		held.Events = *c.Events
+	for to, value := range map[*string]*string{&held.Events: c.Events, &held.Provider: c.Provider} {
+		if value != nil {
+			*to = *value
+		}
 	}
 	return held
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/ai"
 	"github.com/codesous/sous/api/client"
 	"github.com/codesous/sous/cmd/sous/platformtest"
 	"github.com/codesous/sous/storage/storagetest"
@@ -118,6 +119,23 @@ func (s *site) await(id string, state api.JobState) (job api.Job) {
 	return job
 }
 
+// route makes a route to two providers of models, and returns its name.
+func (s *site) route() string {
+	s.t.Helper()
+	route := ai.ProviderSettings{Kind: ai.KindRoute, Strategy: ai.StrategyFallback}
+	for _, name := range []string{"main", "spare"} {
+		route.Targets = append(route.Targets, ai.RouteTarget{Provider: name})
+		provider := ai.ProviderSettings{Kind: ai.KindOpenAI, BaseURL: "https://models.example/v1", Models: []string{"of-" + name}}
+		if _, err := s.tenant().PutProvider(s.t.Context(), name, provider, 0); err != nil {
+			s.t.Fatalf("PutProvider: %v", err)
+		}
+	}
+	if _, err := s.tenant().PutProvider(s.t.Context(), "best", route, 0); err != nil {
+		s.t.Fatalf("PutProvider: %v", err)
+	}
+	return "best"
+}
+
 // handles checks 200 jobs: most of them succeed at once, and the others in every way in which a handler
 // can settle a job.
 func (s *site) handles() {
@@ -129,6 +147,9 @@ func (s *site) handles() {
 	for _, kind := range []string{"slow", "flaky", "fatal", "checkpoint", "snooze", "continue", "hold", "enqueue"} {
 		special[kind] = orders(1, kind, int(2*lease.Milliseconds()))[0]
 	}
+	provided := orders(1, "provider", 0)[0]
+	provided.Routing = s.route()
+	special["provider"] = provided
 	ids := map[string]string{}
 	for kind, job := range special {
 		ids[kind] = s.enqueue(job)[0]
@@ -154,6 +175,7 @@ func (s *site) handles() {
 		{"snooze", `{"attempt":1}`, 1},
 		{"continue", `{"parts":2}`, 1},
 		{"hold", `{"approved":true}`, 1},
+		{"provider", `{"provider":"spare","model":"of-spare","attempt":1}`, 1},
 	} {
 		job := s.await(ids[want.kind], api.JobCompleted)
 		if got := compact(job.Result); got != want.result || job.Attempt != want.attempt {

@@ -27,6 +27,7 @@ type QueueChange struct {
 	RateLimit      *int64  `json:"rate_limit,omitempty"`
 	RateWindowMS   *int64  `json:"rate_window_ms,omitempty"`
 	RetentionMS    *int64  `json:"retention_ms,omitempty"` // 0: as the tenant's other queues
+	Provider       *string `json:"provider,omitempty"`     // of models, "" for none
 	Events         *string `json:"events,omitempty"`       // which are recorded, see api/event
 	// IfMatch is the ETag that the configuration must have, "" for any.
 	IfMatch string `json:"-"`

@@ -275,6 +275,10 @@ func (j *Job) failed(err error, lease time.Duration) settlement {
 	var how *failure
 	if errors.As(err, &how) {
 		fail.Fatal, fail.RetryAfterMS, fail.SnoozeMS = how.fatal, how.retryAfterMS, how.snoozeMS
+		if how.provider != nil && j.Provider != "" {
+			e := *how.provider
+			e.Provider, fail.ProviderError = j.Provider, &e
+		}
 	}
 	return j.failing(fail, lease)
 }
@@ -296,6 +300,7 @@ type failure struct {
 	fatal        bool
 	retryAfterMS *int64
 	snoozeMS     *int64
+	provider     *agent.ProviderError
 }
 
 // Unwrap returns the wrapped error.
@@ -317,6 +322,13 @@ func RetryAfter(err error, d time.Duration) error {
 func Snooze(d time.Duration) error {
 	ms := delayMS(d)
 	return &failure{error: fmt.Errorf("snoozed for %s", d), snoozeMS: &ms}
+}
+
+// ProviderFailed wraps err, a failure of the provider of the job: kind is one of the kinds of package
+// agent, and after is how long the provider asks to wait. The job is retried at another target of its
+// routing, without counting the attempt. For a job without a provider, it is err.
+func ProviderFailed(err error, kind string, after time.Duration) error {
+	return &failure{error: err, provider: &agent.ProviderError{Kind: kind, RetryAfterMS: min(delayMS(after), agent.MaxRetryAfterMS)}}
 }
 
 func delayMS(d time.Duration) int64 { return min(max(0, d.Milliseconds()), api.MaxDelayMS) }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/agent"
 	"github.com/codesous/sous/api/worker"
 )
 
@@ -39,6 +40,10 @@ func TestOutcomes(t *testing.T) {
 		"payload": {
 			do:   func(j *worker.Job) error { return j.Decode(new(string)) },
 			fail: &api.JobFail{Error: "the payload of job 0: json: cannot unmarshal number into Go value of type string", Fatal: true},
+		},
+		"provider": {
+			do:   func(*worker.Job) error { return worker.ProviderFailed(no, agent.FailureRateLimit, time.Hour) },
+			fail: &api.JobFail{Error: "no"}, // the job has none
 		},
 		"later": {do: func(*worker.Job) error { return worker.RetryAfter(no, time.Minute) }, fail: &api.JobFail{Error: "no", RetryAfterMS: ms(60_000)}},
 		"never": {do: func(*worker.Job) error { return worker.RetryAfter(no, 1<<62) }, fail: &api.JobFail{Error: "no", RetryAfterMS: ms(api.MaxDelayMS)}},

@@ -28,6 +28,7 @@ import (
 	"github.com/codesous/sous/controlplane/admission"
 	"github.com/codesous/sous/controlplane/rest"
 	"github.com/codesous/sous/queue"
+	"github.com/codesous/sous/queue/routing"
 	"github.com/codesous/sous/queue/tasks"
 	"github.com/codesous/sous/storage/events"
 )
@@ -41,6 +42,7 @@ type Engine interface {
 // API serves jobs, queues, batches, workers and tasks. It is safe for concurrent use.
 type API struct {
 	queue  *queue.Broker
+	router *routing.Router // of external workers
 	tasks  *tasks.Tasks
 	events *events.Log
 	engine Engine
@@ -56,11 +58,12 @@ type API struct {
 	fetchBodies   rest.Decoder[api.FetchRequest]
 }
 
-// New returns the API of broker, tasks and events. engine authorizes the functions that jobs run, and
+// New returns the API of broker, tasks and events. External workers get their jobs by router. engine authorizes the functions that jobs run, and
 // waits limits the fetches that wait and the streams, whose other bounds stream has.
-func New(broker *queue.Broker, tasks *tasks.Tasks, events *events.Log, engine Engine, waits *admission.Waits, stream StreamConfig, log *zap.Logger) *API {
+func New(broker *queue.Broker, router *routing.Router, tasks *tasks.Tasks, events *events.Log, engine Engine, waits *admission.Waits, stream StreamConfig, log *zap.Logger) *API {
 	a := &API{
 		queue:         broker,
+		router:        router,
 		tasks:         tasks,
 		events:        events,
 		engine:        engine,

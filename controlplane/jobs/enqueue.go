@@ -112,11 +112,14 @@ func refuseReserved(name string) error {
 	return api.Errorf(api.CodeQueueReserved, "queue %s is the platform's: invoke the function asynchronously", name)
 }
 
-// enqueue adds jobs for the caller of ctx, whose names are valid. Errors: those of mayRun and of
-// queue.Broker.Enqueue.
+// enqueue adds jobs for the caller of ctx, whose names are valid. Errors: those of mayRun, of
+// routing.Router.Check and of queue.Broker.Enqueue.
 func (a *API) enqueue(ctx context.Context, e queue.Enqueue) ([]api.EnqueuedJob, error) {
 	for i := range e.Jobs {
 		if err := a.mayRun(ctx, e.Tenant, e.Namespace, &e.Jobs[i].JobOptions); err != nil {
+			return nil, err
+		}
+		if err := a.router.Check(ctx, e.Tenant, e.Jobs[i].Routing); err != nil {
 			return nil, err
 		}
 	}

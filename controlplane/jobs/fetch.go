@@ -179,7 +179,7 @@ func validateFetch(f *api.FetchRequest) error {
 func (a *API) fetchRounds(ctx context.Context, f queue.Fetch, count int) (jobs []api.FetchedJob, err error) {
 	for size := 0; len(jobs) < count && size < fetchBytes; {
 		f.Count = roundOf(count-len(jobs), len(jobs), size)
-		more, err := a.queue.Fetch(ctx, f)
+		more, err := a.router.Fetch(ctx, f)
 		jobs = append(jobs, more...)
 		if err != nil && len(jobs) > 0 {
 			a.log.Warn("a fetch of jobs was interrupted; the jobs that it claimed are returned", zap.String("tenant", f.Tenant), zap.Int("jobs", len(jobs)), zap.Error(err))
@@ -284,6 +284,16 @@ func appendJob(b []byte, j *api.FetchedJob) ([]byte, error) {
 	}
 	if j.CallbackOf != "" {
 		text("callback_of", j.CallbackOf)
+	}
+	if j.Provider != "" {
+		text("provider", j.Provider)
+	}
+	if j.Model != "" {
+		model, err := api.EncodeJSON(j.Model)
+		if err != nil {
+			return nil, err
+		}
+		raw("model", model)
 	}
 	number("created_at_ms", j.CreatedAtMS)
 	b[len(b)-1] = '}'

@@ -20,7 +20,7 @@ func TestFetchedJobsAreWrittenAsEncodingJSONDoes(t *testing.T) {
 	full := api.FetchedJob{
 		ID: activationID, Namespace: "payments", Queue: "emails", Payload: json.RawMessage(`{"a":[1,"<é>"]}`), Attempt: 2, MaxAttempts: 4,
 		LeaseEpoch: 3, LeaseExpiresMS: 1_700_000_000_000, Checkpoint: json.RawMessage(`[1]`), Tags: map[string]string{"a\"b": "<\n>", "c": ""},
-		ParentID: activationID, CallbackOf: activationID, CreatedAtMS: 1_600_000_000_000, Spec: &api.JobSpec{},
+		ParentID: activationID, CallbackOf: activationID, Provider: "main", Model: `a"<model>`, CreatedAtMS: 1_600_000_000_000, Spec: &api.JobSpec{},
 	}
 	for v, i := reflect.ValueOf(full), 0; i < v.NumField(); i++ {
 		if v.Field(i).IsZero() {

@@ -84,6 +84,7 @@ type configureQueueBody struct {
 	RateLimit      *int64  `json:"rate_limit,omitempty" doc:"how many jobs may begin in a window; 0 for any number"`
 	RateWindowMS   *int64  `json:"rate_window_ms,omitempty" doc:"the window, which slides"`
 	RetentionMS    *int64  `json:"retention_ms,omitempty" doc:"how long ended jobs are kept, 1 hour to 365 days; 0 for the retention of the tenant"`
+	Provider       *string `json:"provider,omitempty" maxLength:"128" doc:"the provider of models, or the route, of jobs without routing; an empty text for none"`
 	Events         *string `json:"events,omitempty" enum:"all,ends,off" doc:"which events of its jobs are recorded: all, those of ends (completed, dead, cancelled), or none"`
 }
 
@@ -167,9 +168,9 @@ func (a *API) queueEndpoints() []rest.Endpoint {
 // no revision, and its depths must not change the tag. A queue that is paused, with at most
 // 10 active jobs and no rate limit:
 //
-//	"true.false.10.0.0.0.ends"     paused.draining.max_concurrency.rate_limit.rate_window_ms.retention_ms.events
+//	"true.false.10.0.0.0.ends."    paused.draining.max_concurrency.rate_limit.rate_window_ms.retention_ms.events.provider
 func queueTag(c api.QueueConfig) string {
-	return fmt.Sprintf(`"%t.%t.%d.%d.%d.%d.%s"`, c.Paused, c.Draining, c.MaxConcurrency, c.RateLimit, c.RateWindowMS, c.RetentionMS, c.Events)
+	return fmt.Sprintf(`"%t.%t.%d.%d.%d.%d.%s.%s"`, c.Paused, c.Draining, c.MaxConcurrency, c.RateLimit, c.RateWindowMS, c.RetentionMS, c.Events, c.Provider)
 }
 
 // answerQueue answers with a queue. It takes the results of a method of the broker.
@@ -195,17 +196,22 @@ func (a *API) getQueue(ctx context.Context, in *queueInput) (*queueOutput, error
 }
 
 // configureQueue changes the fields of a configuration that the body has, and creates
-// the queue if it does not exist. Errors: CodeInvalid, CodePreconditionFailed,
+// the queue if it does not exist. Errors: CodeInvalid, CodeProviderNotFound, CodePreconditionFailed,
 // CodeStoreConflict if others keep changing it.
 func (a *API) configureQueue(ctx context.Context, in *configureQueueInput) (*queueOutput, error) {
 	tenant, namespace, name := in.names()
+	if p := in.Body.Provider; p != nil {
+		if err := a.router.Check(ctx, tenant, *p); err != nil {
+			return nil, err
+		}
+	}
 	now, err := a.matchQueue(ctx, &in.QueuePath, in.QueueCondition)
 	if err != nil {
 		return nil, err
 	}
 	return answerQueue(a.queue.Configure(ctx, tenant, namespace, name, queue.Change{
 		Paused: in.Body.Paused, MaxConcurrency: in.Body.MaxConcurrency, RateLimit: in.Body.RateLimit, RateWindowMS: in.Body.RateWindowMS, RetentionMS: in.Body.RetentionMS,
-		Events: in.Body.Events, Now: now,
+		Provider: in.Body.Provider, Events: in.Body.Events, Now: now,
 	}))
 }
 

@@ -53,9 +53,9 @@ type settlements struct {
 
 func (a *API) settlements() settlements {
 	return settlements{
-		ack:       settlement[api.JobAck]{"acks", func(j *api.JobAck) string { return j.ID }, a.queue.Ack},
-		fail:      settlement[api.JobFail]{"fails", func(j *api.JobFail) string { return j.ID }, a.queue.Fail},
-		heartbeat: settlement[api.JobHeartbeat]{"jobs", func(j *api.JobHeartbeat) string { return j.ID }, a.queue.Heartbeat},
+		ack:       settlement[api.JobAck]{"acks", func(j *api.JobAck) string { return j.ID }, a.router.Ack},
+		fail:      settlement[api.JobFail]{"fails", func(j *api.JobFail) string { return j.ID }, a.router.Fail},
+		heartbeat: settlement[api.JobHeartbeat]{"jobs", func(j *api.JobHeartbeat) string { return j.ID }, a.router.Heartbeat},
 	}
 }
 

@@ -385,10 +385,12 @@ type NewJob struct {
 	BatchId             string            `protobuf:"bytes,15,opt,name=batch_id,json=batchId,proto3" json:"batch_id,omitempty"`
 	Hold                bool              `protobuf:"varint,16,opt,name=hold,proto3" json:"hold,omitempty"`
 	// A JSON Schema of the result; empty for none.
-	ResultSchema  []byte  `protobuf:"bytes,17,opt,name=result_schema,json=resultSchema,proto3" json:"result_schema,omitempty"`
-	Chain         *Chain  `protobuf:"bytes,18,opt,name=chain,proto3" json:"chain,omitempty"`
-	Target        *Target `protobuf:"bytes,19,opt,name=target,proto3" json:"target,omitempty"`
-	Agent         *Agent  `protobuf:"bytes,20,opt,name=agent,proto3" json:"agent,omitempty"`
+	ResultSchema []byte  `protobuf:"bytes,17,opt,name=result_schema,json=resultSchema,proto3" json:"result_schema,omitempty"`
+	Chain        *Chain  `protobuf:"bytes,18,opt,name=chain,proto3" json:"chain,omitempty"`
+	Target       *Target `protobuf:"bytes,19,opt,name=target,proto3" json:"target,omitempty"`
+	Agent        *Agent  `protobuf:"bytes,20,opt,name=agent,proto3" json:"agent,omitempty"`
+	// A provider of models, or a route; empty for that of the queue.
+	Routing       string `protobuf:"bytes,21,opt,name=routing,proto3" json:"routing,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -561,6 +563,13 @@ func (x *NewJob) GetAgent() *Agent {
 		return x.Agent
 	}
 	return nil
+}
+
+func (x *NewJob) GetRouting() string {
+	if x != nil {
+		return x.Routing
+	}
+	return ""
 }
 
 // Agent makes a job run in iterations, within limits.
@@ -1042,7 +1051,9 @@ type Fail struct {
 	// Ends the job as dead.
 	Fatal bool `protobuf:"varint,7,opt,name=fatal,proto3" json:"fatal,omitempty"`
 	// At most 32 entries.
-	Usage         []*Usage `protobuf:"bytes,8,rep,name=usage,proto3" json:"usage,omitempty"`
+	Usage []*Usage `protobuf:"bytes,8,rep,name=usage,proto3" json:"usage,omitempty"`
+	// Retries the job at another target of its routing, without counting the attempt.
+	ProviderError *ProviderError `protobuf:"bytes,9,opt,name=provider_error,json=providerError,proto3" json:"provider_error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1133,6 +1144,77 @@ func (x *Fail) GetUsage() []*Usage {
 	return nil
 }
 
+func (x *Fail) GetProviderError() *ProviderError {
+	if x != nil {
+		return x.ProviderError
+	}
+	return nil
+}
+
+// ProviderError is a failure of a provider of models.
+type ProviderError struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// That of the job.
+	Provider string `protobuf:"bytes,1,opt,name=provider,proto3" json:"provider,omitempty"`
+	// rate_limit, overloaded or error.
+	Kind string `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
+	// How long the provider asks to wait.
+	RetryAfterMs  int64 `protobuf:"varint,3,opt,name=retry_after_ms,json=retryAfterMs,proto3" json:"retry_after_ms,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ProviderError) Reset() {
+	*x = ProviderError{}
+	mi := &file_worker_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ProviderError) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ProviderError) ProtoMessage() {}
+
+func (x *ProviderError) ProtoReflect() protoreflect.Message {
+	mi := &file_worker_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ProviderError.ProtoReflect.Descriptor instead.
+func (*ProviderError) Descriptor() ([]byte, []int) {
+	return file_worker_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *ProviderError) GetProvider() string {
+	if x != nil {
+		return x.Provider
+	}
+	return ""
+}
+
+func (x *ProviderError) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *ProviderError) GetRetryAfterMs() int64 {
+	if x != nil {
+		return x.RetryAfterMs
+	}
+	return 0
+}
+
 // Heartbeat extends a lease.
 type Heartbeat struct {
 	state      protoimpl.MessageState `protogen:"open.v1"`
@@ -1151,7 +1233,7 @@ type Heartbeat struct {
 
 func (x *Heartbeat) Reset() {
 	*x = Heartbeat{}
-	mi := &file_worker_proto_msgTypes[12]
+	mi := &file_worker_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1163,7 +1245,7 @@ func (x *Heartbeat) String() string {
 func (*Heartbeat) ProtoMessage() {}
 
 func (x *Heartbeat) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[12]
+	mi := &file_worker_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1176,7 +1258,7 @@ func (x *Heartbeat) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Heartbeat.ProtoReflect.Descriptor instead.
 func (*Heartbeat) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{12}
+	return file_worker_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Heartbeat) GetId() string {
@@ -1233,7 +1315,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_worker_proto_msgTypes[13]
+	mi := &file_worker_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1245,7 +1327,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[13]
+	mi := &file_worker_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1258,7 +1340,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{13}
+	return file_worker_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Progress) GetCurrent() int64 {
@@ -1305,7 +1387,7 @@ type LifecycleResponse struct {
 
 func (x *LifecycleResponse) Reset() {
 	*x = LifecycleResponse{}
-	mi := &file_worker_proto_msgTypes[14]
+	mi := &file_worker_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1317,7 +1399,7 @@ func (x *LifecycleResponse) String() string {
 func (*LifecycleResponse) ProtoMessage() {}
 
 func (x *LifecycleResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[14]
+	mi := &file_worker_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1330,7 +1412,7 @@ func (x *LifecycleResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LifecycleResponse.ProtoReflect.Descriptor instead.
 func (*LifecycleResponse) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{14}
+	return file_worker_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *LifecycleResponse) GetRequestId() uint64 {
@@ -1403,7 +1485,7 @@ type Fetched struct {
 
 func (x *Fetched) Reset() {
 	*x = Fetched{}
-	mi := &file_worker_proto_msgTypes[15]
+	mi := &file_worker_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1415,7 +1497,7 @@ func (x *Fetched) String() string {
 func (*Fetched) ProtoMessage() {}
 
 func (x *Fetched) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[15]
+	mi := &file_worker_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1428,7 +1510,7 @@ func (x *Fetched) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fetched.ProtoReflect.Descriptor instead.
 func (*Fetched) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{15}
+	return file_worker_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Fetched) GetJobs() []*Job {
@@ -1464,18 +1546,22 @@ type Job struct {
 	LeaseEpoch     int64  `protobuf:"varint,6,opt,name=lease_epoch,json=leaseEpoch,proto3" json:"lease_epoch,omitempty"`
 	LeaseExpiresMs int64  `protobuf:"varint,7,opt,name=lease_expires_ms,json=leaseExpiresMs,proto3" json:"lease_expires_ms,omitempty"`
 	// JSON; empty for none.
-	Checkpoint    []byte            `protobuf:"bytes,8,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`
-	Tags          map[string]string `protobuf:"bytes,9,rep,name=tags,proto3" json:"tags,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	ParentId      string            `protobuf:"bytes,10,opt,name=parent_id,json=parentId,proto3" json:"parent_id,omitempty"`
-	CallbackOf    string            `protobuf:"bytes,11,opt,name=callback_of,json=callbackOf,proto3" json:"callback_of,omitempty"`
-	CreatedAtMs   int64             `protobuf:"varint,12,opt,name=created_at_ms,json=createdAtMs,proto3" json:"created_at_ms,omitempty"`
+	Checkpoint  []byte            `protobuf:"bytes,8,opt,name=checkpoint,proto3" json:"checkpoint,omitempty"`
+	Tags        map[string]string `protobuf:"bytes,9,rep,name=tags,proto3" json:"tags,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	ParentId    string            `protobuf:"bytes,10,opt,name=parent_id,json=parentId,proto3" json:"parent_id,omitempty"`
+	CallbackOf  string            `protobuf:"bytes,11,opt,name=callback_of,json=callbackOf,proto3" json:"callback_of,omitempty"`
+	CreatedAtMs int64             `protobuf:"varint,12,opt,name=created_at_ms,json=createdAtMs,proto3" json:"created_at_ms,omitempty"`
+	// The provider of models that the routing of the job or of its queue chose; empty for none.
+	Provider string `protobuf:"bytes,13,opt,name=provider,proto3" json:"provider,omitempty"`
+	// The model that the worker should ask; empty if the provider names none.
+	Model         string `protobuf:"bytes,14,opt,name=model,proto3" json:"model,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Job) Reset() {
 	*x = Job{}
-	mi := &file_worker_proto_msgTypes[16]
+	mi := &file_worker_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1487,7 +1573,7 @@ func (x *Job) String() string {
 func (*Job) ProtoMessage() {}
 
 func (x *Job) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[16]
+	mi := &file_worker_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1500,7 +1586,7 @@ func (x *Job) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Job.ProtoReflect.Descriptor instead.
 func (*Job) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{16}
+	return file_worker_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Job) GetId() string {
@@ -1587,6 +1673,20 @@ func (x *Job) GetCreatedAtMs() int64 {
 	return 0
 }
 
+func (x *Job) GetProvider() string {
+	if x != nil {
+		return x.Provider
+	}
+	return ""
+}
+
+func (x *Job) GetModel() string {
+	if x != nil {
+		return x.Model
+	}
+	return ""
+}
+
 // Settled has the outcomes of one part of a frame.
 type Settled struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1600,7 +1700,7 @@ type Settled struct {
 
 func (x *Settled) Reset() {
 	*x = Settled{}
-	mi := &file_worker_proto_msgTypes[17]
+	mi := &file_worker_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1612,7 +1712,7 @@ func (x *Settled) String() string {
 func (*Settled) ProtoMessage() {}
 
 func (x *Settled) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[17]
+	mi := &file_worker_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1625,7 +1725,7 @@ func (x *Settled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Settled.ProtoReflect.Descriptor instead.
 func (*Settled) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{17}
+	return file_worker_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Settled) GetOutcomes() []*Outcome {
@@ -1657,7 +1757,7 @@ type Outcome struct {
 
 func (x *Outcome) Reset() {
 	*x = Outcome{}
-	mi := &file_worker_proto_msgTypes[18]
+	mi := &file_worker_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1669,7 +1769,7 @@ func (x *Outcome) String() string {
 func (*Outcome) ProtoMessage() {}
 
 func (x *Outcome) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[18]
+	mi := &file_worker_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1682,7 +1782,7 @@ func (x *Outcome) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Outcome.ProtoReflect.Descriptor instead.
 func (*Outcome) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{18}
+	return file_worker_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Outcome) GetId() string {
@@ -1742,7 +1842,7 @@ type Enqueued struct {
 
 func (x *Enqueued) Reset() {
 	*x = Enqueued{}
-	mi := &file_worker_proto_msgTypes[19]
+	mi := &file_worker_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1754,7 +1854,7 @@ func (x *Enqueued) String() string {
 func (*Enqueued) ProtoMessage() {}
 
 func (x *Enqueued) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[19]
+	mi := &file_worker_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1767,7 +1867,7 @@ func (x *Enqueued) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Enqueued.ProtoReflect.Descriptor instead.
 func (*Enqueued) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{19}
+	return file_worker_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Enqueued) GetJobs() []*EnqueuedJob {
@@ -1803,7 +1903,7 @@ type EnqueuedJob struct {
 
 func (x *EnqueuedJob) Reset() {
 	*x = EnqueuedJob{}
-	mi := &file_worker_proto_msgTypes[20]
+	mi := &file_worker_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1815,7 +1915,7 @@ func (x *EnqueuedJob) String() string {
 func (*EnqueuedJob) ProtoMessage() {}
 
 func (x *EnqueuedJob) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[20]
+	mi := &file_worker_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1828,7 +1928,7 @@ func (x *EnqueuedJob) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EnqueuedJob.ProtoReflect.Descriptor instead.
 func (*EnqueuedJob) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{20}
+	return file_worker_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *EnqueuedJob) GetId() string {
@@ -1866,7 +1966,7 @@ type Error struct {
 
 func (x *Error) Reset() {
 	*x = Error{}
-	mi := &file_worker_proto_msgTypes[21]
+	mi := &file_worker_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1878,7 +1978,7 @@ func (x *Error) String() string {
 func (*Error) ProtoMessage() {}
 
 func (x *Error) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[21]
+	mi := &file_worker_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1891,7 +1991,7 @@ func (x *Error) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Error.ProtoReflect.Descriptor instead.
 func (*Error) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{21}
+	return file_worker_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Error) GetCode() string {
@@ -1933,7 +2033,7 @@ type FieldError struct {
 
 func (x *FieldError) Reset() {
 	*x = FieldError{}
-	mi := &file_worker_proto_msgTypes[22]
+	mi := &file_worker_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1945,7 +2045,7 @@ func (x *FieldError) String() string {
 func (*FieldError) ProtoMessage() {}
 
 func (x *FieldError) ProtoReflect() protoreflect.Message {
-	mi := &file_worker_proto_msgTypes[22]
+	mi := &file_worker_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1958,7 +2058,7 @@ func (x *FieldError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FieldError.ProtoReflect.Descriptor instead.
 func (*FieldError) Descriptor() ([]byte, []int) {
-	return file_worker_proto_rawDescGZIP(), []int{22}
+	return file_worker_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *FieldError) GetPath() string {
@@ -2009,7 +2109,7 @@ const file_worker_proto_rawDesc = "" +
 	"\aEnqueue\x12\x14\n" +
 	"\x05queue\x18\x01 \x01(\tR\x05queue\x12*\n" +
 	"\x04jobs\x18\x02 \x03(\v2\x16.sous.worker.v1.NewJobR\x04jobs\x12'\n" +
-	"\x0fidempotency_key\x18\x03 \x01(\tR\x0eidempotencyKey\"\x91\x06\n" +
+	"\x0fidempotency_key\x18\x03 \x01(\tR\x0eidempotencyKey\"\xab\x06\n" +
 	"\x06NewJob\x12\x18\n" +
 	"\apayload\x18\x01 \x01(\fR\apayload\x12\x1a\n" +
 	"\bpriority\x18\x02 \x01(\tR\bpriority\x12\x1a\n" +
@@ -2035,7 +2135,8 @@ const file_worker_proto_rawDesc = "" +
 	"\rresult_schema\x18\x11 \x01(\fR\fresultSchema\x12+\n" +
 	"\x05chain\x18\x12 \x01(\v2\x15.sous.worker.v1.ChainR\x05chain\x12.\n" +
 	"\x06target\x18\x13 \x01(\v2\x16.sous.worker.v1.TargetR\x06target\x12+\n" +
-	"\x05agent\x18\x14 \x01(\v2\x15.sous.worker.v1.AgentR\x05agent\x1a7\n" +
+	"\x05agent\x18\x14 \x01(\v2\x15.sous.worker.v1.AgentR\x05agent\x12\x18\n" +
+	"\arouting\x18\x15 \x01(\tR\arouting\x1a7\n" +
 	"\tTagsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\x10\n" +
@@ -2080,7 +2181,7 @@ const file_worker_proto_rawDesc = "" +
 	"\x15cache_creation_tokens\x18\a \x01(\x03R\x13cacheCreationTokens\x12*\n" +
 	"\x11cache_read_tokens\x18\b \x01(\x03R\x0fcacheReadTokens\x12\x1e\n" +
 	"\bcost_usd\x18\t \x01(\tH\x00R\acostUsd\x88\x01\x01B\v\n" +
-	"\t_cost_usd\"\x94\x02\n" +
+	"\t_cost_usd\"\xda\x02\n" +
 	"\x04Fail\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1f\n" +
 	"\vlease_epoch\x18\x02 \x01(\x03R\n" +
@@ -2090,10 +2191,15 @@ const file_worker_proto_rawDesc = "" +
 	"\x0eretry_after_ms\x18\x05 \x01(\x03H\x00R\fretryAfterMs\x88\x01\x01\x12 \n" +
 	"\tsnooze_ms\x18\x06 \x01(\x03H\x01R\bsnoozeMs\x88\x01\x01\x12\x14\n" +
 	"\x05fatal\x18\a \x01(\bR\x05fatal\x12+\n" +
-	"\x05usage\x18\b \x03(\v2\x15.sous.worker.v1.UsageR\x05usageB\x11\n" +
+	"\x05usage\x18\b \x03(\v2\x15.sous.worker.v1.UsageR\x05usage\x12D\n" +
+	"\x0eprovider_error\x18\t \x01(\v2\x1d.sous.worker.v1.ProviderErrorR\rproviderErrorB\x11\n" +
 	"\x0f_retry_after_msB\f\n" +
 	"\n" +
-	"_snooze_ms\"\xda\x01\n" +
+	"_snooze_ms\"e\n" +
+	"\rProviderError\x12\x1a\n" +
+	"\bprovider\x18\x01 \x01(\tR\bprovider\x12\x12\n" +
+	"\x04kind\x18\x02 \x01(\tR\x04kind\x12$\n" +
+	"\x0eretry_after_ms\x18\x03 \x01(\x03R\fretryAfterMs\"\xda\x01\n" +
 	"\tHeartbeat\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1f\n" +
 	"\vlease_epoch\x18\x02 \x01(\x03R\n" +
@@ -2121,7 +2227,7 @@ const file_worker_proto_rawDesc = "" +
 	"\aFetched\x12'\n" +
 	"\x04jobs\x18\x01 \x03(\v2\x13.sous.worker.v1.JobR\x04jobs\x12\x12\n" +
 	"\x04done\x18\x02 \x01(\bR\x04done\x12+\n" +
-	"\x05error\x18\x03 \x01(\v2\x15.sous.worker.v1.ErrorR\x05error\"\xbb\x03\n" +
+	"\x05error\x18\x03 \x01(\v2\x15.sous.worker.v1.ErrorR\x05error\"\xed\x03\n" +
 	"\x03Job\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05queue\x18\x02 \x01(\tR\x05queue\x12\x18\n" +
@@ -2139,7 +2245,9 @@ const file_worker_proto_rawDesc = "" +
 	" \x01(\tR\bparentId\x12\x1f\n" +
 	"\vcallback_of\x18\v \x01(\tR\n" +
 	"callbackOf\x12\"\n" +
-	"\rcreated_at_ms\x18\f \x01(\x03R\vcreatedAtMs\x1a7\n" +
+	"\rcreated_at_ms\x18\f \x01(\x03R\vcreatedAtMs\x12\x1a\n" +
+	"\bprovider\x18\r \x01(\tR\bprovider\x12\x14\n" +
+	"\x05model\x18\x0e \x01(\tR\x05model\x1a7\n" +
 	"\tTagsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"k\n" +
@@ -2185,7 +2293,7 @@ func file_worker_proto_rawDescGZIP() []byte {
 	return file_worker_proto_rawDescData
 }
 
-var file_worker_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
+var file_worker_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
 var file_worker_proto_goTypes = []any{
 	(*LifecycleRequest)(nil),  // 0: sous.worker.v1.LifecycleRequest
 	(*Hello)(nil),             // 1: sous.worker.v1.Hello
@@ -2199,29 +2307,30 @@ var file_worker_proto_goTypes = []any{
 	(*Ack)(nil),               // 9: sous.worker.v1.Ack
 	(*Usage)(nil),             // 10: sous.worker.v1.Usage
 	(*Fail)(nil),              // 11: sous.worker.v1.Fail
-	(*Heartbeat)(nil),         // 12: sous.worker.v1.Heartbeat
-	(*Progress)(nil),          // 13: sous.worker.v1.Progress
-	(*LifecycleResponse)(nil), // 14: sous.worker.v1.LifecycleResponse
-	(*Fetched)(nil),           // 15: sous.worker.v1.Fetched
-	(*Job)(nil),               // 16: sous.worker.v1.Job
-	(*Settled)(nil),           // 17: sous.worker.v1.Settled
-	(*Outcome)(nil),           // 18: sous.worker.v1.Outcome
-	(*Enqueued)(nil),          // 19: sous.worker.v1.Enqueued
-	(*EnqueuedJob)(nil),       // 20: sous.worker.v1.EnqueuedJob
-	(*Error)(nil),             // 21: sous.worker.v1.Error
-	(*FieldError)(nil),        // 22: sous.worker.v1.FieldError
-	nil,                       // 23: sous.worker.v1.NewJob.TagsEntry
-	nil,                       // 24: sous.worker.v1.Job.TagsEntry
+	(*ProviderError)(nil),     // 12: sous.worker.v1.ProviderError
+	(*Heartbeat)(nil),         // 13: sous.worker.v1.Heartbeat
+	(*Progress)(nil),          // 14: sous.worker.v1.Progress
+	(*LifecycleResponse)(nil), // 15: sous.worker.v1.LifecycleResponse
+	(*Fetched)(nil),           // 16: sous.worker.v1.Fetched
+	(*Job)(nil),               // 17: sous.worker.v1.Job
+	(*Settled)(nil),           // 18: sous.worker.v1.Settled
+	(*Outcome)(nil),           // 19: sous.worker.v1.Outcome
+	(*Enqueued)(nil),          // 20: sous.worker.v1.Enqueued
+	(*EnqueuedJob)(nil),       // 21: sous.worker.v1.EnqueuedJob
+	(*Error)(nil),             // 22: sous.worker.v1.Error
+	(*FieldError)(nil),        // 23: sous.worker.v1.FieldError
+	nil,                       // 24: sous.worker.v1.NewJob.TagsEntry
+	nil,                       // 25: sous.worker.v1.Job.TagsEntry
 }
 var file_worker_proto_depIdxs = []int32{
 	1,  // 0: sous.worker.v1.LifecycleRequest.hello:type_name -> sous.worker.v1.Hello
 	3,  // 1: sous.worker.v1.LifecycleRequest.enqueues:type_name -> sous.worker.v1.Enqueue
 	9,  // 2: sous.worker.v1.LifecycleRequest.acks:type_name -> sous.worker.v1.Ack
 	11, // 3: sous.worker.v1.LifecycleRequest.fails:type_name -> sous.worker.v1.Fail
-	12, // 4: sous.worker.v1.LifecycleRequest.heartbeats:type_name -> sous.worker.v1.Heartbeat
+	13, // 4: sous.worker.v1.LifecycleRequest.heartbeats:type_name -> sous.worker.v1.Heartbeat
 	2,  // 5: sous.worker.v1.LifecycleRequest.fetch:type_name -> sous.worker.v1.Fetch
 	4,  // 6: sous.worker.v1.Enqueue.jobs:type_name -> sous.worker.v1.NewJob
-	23, // 7: sous.worker.v1.NewJob.tags:type_name -> sous.worker.v1.NewJob.TagsEntry
+	24, // 7: sous.worker.v1.NewJob.tags:type_name -> sous.worker.v1.NewJob.TagsEntry
 	6,  // 8: sous.worker.v1.NewJob.chain:type_name -> sous.worker.v1.Chain
 	8,  // 9: sous.worker.v1.NewJob.target:type_name -> sous.worker.v1.Target
 	5,  // 10: sous.worker.v1.NewJob.agent:type_name -> sous.worker.v1.Agent
@@ -2231,29 +2340,30 @@ var file_worker_proto_depIdxs = []int32{
 	4,  // 14: sous.worker.v1.ChainStep.job:type_name -> sous.worker.v1.NewJob
 	10, // 15: sous.worker.v1.Ack.usage:type_name -> sous.worker.v1.Usage
 	10, // 16: sous.worker.v1.Fail.usage:type_name -> sous.worker.v1.Usage
-	13, // 17: sous.worker.v1.Heartbeat.progress:type_name -> sous.worker.v1.Progress
-	10, // 18: sous.worker.v1.Heartbeat.usage:type_name -> sous.worker.v1.Usage
-	15, // 19: sous.worker.v1.LifecycleResponse.fetched:type_name -> sous.worker.v1.Fetched
-	17, // 20: sous.worker.v1.LifecycleResponse.acked:type_name -> sous.worker.v1.Settled
-	17, // 21: sous.worker.v1.LifecycleResponse.failed:type_name -> sous.worker.v1.Settled
-	17, // 22: sous.worker.v1.LifecycleResponse.extended:type_name -> sous.worker.v1.Settled
-	19, // 23: sous.worker.v1.LifecycleResponse.enqueued:type_name -> sous.worker.v1.Enqueued
-	21, // 24: sous.worker.v1.LifecycleResponse.error:type_name -> sous.worker.v1.Error
-	16, // 25: sous.worker.v1.Fetched.jobs:type_name -> sous.worker.v1.Job
-	21, // 26: sous.worker.v1.Fetched.error:type_name -> sous.worker.v1.Error
-	24, // 27: sous.worker.v1.Job.tags:type_name -> sous.worker.v1.Job.TagsEntry
-	18, // 28: sous.worker.v1.Settled.outcomes:type_name -> sous.worker.v1.Outcome
-	21, // 29: sous.worker.v1.Settled.error:type_name -> sous.worker.v1.Error
-	20, // 30: sous.worker.v1.Enqueued.jobs:type_name -> sous.worker.v1.EnqueuedJob
-	21, // 31: sous.worker.v1.Enqueued.error:type_name -> sous.worker.v1.Error
-	22, // 32: sous.worker.v1.Error.fields:type_name -> sous.worker.v1.FieldError
-	0,  // 33: sous.worker.v1.WorkerService.Lifecycle:input_type -> sous.worker.v1.LifecycleRequest
-	14, // 34: sous.worker.v1.WorkerService.Lifecycle:output_type -> sous.worker.v1.LifecycleResponse
-	34, // [34:35] is the sub-list for method output_type
-	33, // [33:34] is the sub-list for method input_type
-	33, // [33:33] is the sub-list for extension type_name
-	33, // [33:33] is the sub-list for extension extendee
-	0,  // [0:33] is the sub-list for field type_name
+	12, // 17: sous.worker.v1.Fail.provider_error:type_name -> sous.worker.v1.ProviderError
+	14, // 18: sous.worker.v1.Heartbeat.progress:type_name -> sous.worker.v1.Progress
+	10, // 19: sous.worker.v1.Heartbeat.usage:type_name -> sous.worker.v1.Usage
+	16, // 20: sous.worker.v1.LifecycleResponse.fetched:type_name -> sous.worker.v1.Fetched
+	18, // 21: sous.worker.v1.LifecycleResponse.acked:type_name -> sous.worker.v1.Settled
+	18, // 22: sous.worker.v1.LifecycleResponse.failed:type_name -> sous.worker.v1.Settled
+	18, // 23: sous.worker.v1.LifecycleResponse.extended:type_name -> sous.worker.v1.Settled
+	20, // 24: sous.worker.v1.LifecycleResponse.enqueued:type_name -> sous.worker.v1.Enqueued
+	22, // 25: sous.worker.v1.LifecycleResponse.error:type_name -> sous.worker.v1.Error
+	17, // 26: sous.worker.v1.Fetched.jobs:type_name -> sous.worker.v1.Job
+	22, // 27: sous.worker.v1.Fetched.error:type_name -> sous.worker.v1.Error
+	25, // 28: sous.worker.v1.Job.tags:type_name -> sous.worker.v1.Job.TagsEntry
+	19, // 29: sous.worker.v1.Settled.outcomes:type_name -> sous.worker.v1.Outcome
+	22, // 30: sous.worker.v1.Settled.error:type_name -> sous.worker.v1.Error
+	21, // 31: sous.worker.v1.Enqueued.jobs:type_name -> sous.worker.v1.EnqueuedJob
+	22, // 32: sous.worker.v1.Enqueued.error:type_name -> sous.worker.v1.Error
+	23, // 33: sous.worker.v1.Error.fields:type_name -> sous.worker.v1.FieldError
+	0,  // 34: sous.worker.v1.WorkerService.Lifecycle:input_type -> sous.worker.v1.LifecycleRequest
+	15, // 35: sous.worker.v1.WorkerService.Lifecycle:output_type -> sous.worker.v1.LifecycleResponse
+	35, // [35:36] is the sub-list for method output_type
+	34, // [34:35] is the sub-list for method input_type
+	34, // [34:34] is the sub-list for extension type_name
+	34, // [34:34] is the sub-list for extension extendee
+	0,  // [0:34] is the sub-list for field type_name
 }
 
 func init() { file_worker_proto_init() }
@@ -2271,7 +2381,7 @@ func file_worker_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_worker_proto_rawDesc), len(file_worker_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   25,
+			NumMessages:   26,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

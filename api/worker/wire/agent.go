@@ -58,3 +58,17 @@ func toAgent(o *workerv1.Agent) *agent.Options {
 	}
 	return out
 }
+
+func fromProviderError(e *agent.ProviderError) *workerv1.ProviderError {
+	if e == nil {
+		return nil
+	}
+	return &workerv1.ProviderError{Provider: text(e.Provider), Kind: text(e.Kind), RetryAfterMs: e.RetryAfterMS}
+}
+
+func toProviderError(e *workerv1.ProviderError) *agent.ProviderError {
+	if e == nil {
+		return nil
+	}
+	return &agent.ProviderError{Provider: e.GetProvider(), Kind: e.GetKind(), RetryAfterMS: e.GetRetryAfterMs()}
+}

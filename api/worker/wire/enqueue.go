@@ -21,7 +21,7 @@ func fromNewJob(j *api.NewJob) *workerv1.NewJob {
 		Backoff:     string(j.Backoff), BaseDelayMs: j.BaseDelayMS, MaxDelayMs: j.MaxDelayMS, Jitter: j.Jitter, Tags: j.Tags,
 		DependsOn: j.DependsOn, OnDependencyFailure: j.OnDependencyFailure, BatchId: j.BatchID, Hold: j.Hold, ResultSchema: j.ResultSchema,
 	}
-	out.Agent = fromAgent(j.Agent)
+	out.Agent, out.Routing = fromAgent(j.Agent), j.Routing
 	if t := j.Target; t != nil {
 		out.Target = &workerv1.Target{Function: t.Function, Alias: t.Alias, Version: t.Version}
 	}
@@ -59,7 +59,7 @@ func toNewJob(j *workerv1.NewJob) api.NewJob {
 	if j != nil {
 		out.BaseDelayMS = j.BaseDelayMs
 	}
-	out.Agent = toAgent(j.GetAgent())
+	out.Agent, out.Routing = toAgent(j.GetAgent()), j.GetRouting()
 	if t := j.GetTarget(); t != nil {
 		out.Target = &api.JobTarget{Function: t.GetFunction(), Alias: t.GetAlias(), Version: t.GetVersion()}
 	}

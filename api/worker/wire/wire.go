@@ -31,7 +31,7 @@ func FromJobs(jobs []api.FetchedJob) []*workerv1.Job {
 		out[i] = &workerv1.Job{
 			Id: j.ID, Queue: j.Queue, Payload: j.Payload, Attempt: int32(j.Attempt), MaxAttempts: int32(j.MaxAttempts), //nolint:gosec // at most api.MaxMaxAttempts, but for snoozes, which count none
 			LeaseEpoch: j.LeaseEpoch, LeaseExpiresMs: j.LeaseExpiresMS, Checkpoint: j.Checkpoint, Tags: j.Tags,
-			ParentId: j.ParentID, CallbackOf: j.CallbackOf, CreatedAtMs: j.CreatedAtMS,
+			ParentId: j.ParentID, CallbackOf: j.CallbackOf, CreatedAtMs: j.CreatedAtMS, Provider: j.Provider, Model: j.Model,
 		}
 	}
 	return out
@@ -43,7 +43,7 @@ func ToJobs(namespace string, jobs []*workerv1.Job) []api.FetchedJob {
 		return api.FetchedJob{
 			ID: j.GetId(), Namespace: namespace, Queue: j.GetQueue(), Payload: j.GetPayload(), Attempt: int(j.GetAttempt()), MaxAttempts: int(j.GetMaxAttempts()),
 			LeaseEpoch: j.GetLeaseEpoch(), LeaseExpiresMS: j.GetLeaseExpiresMs(), Checkpoint: j.GetCheckpoint(), Tags: j.GetTags(),
-			ParentID: j.GetParentId(), CallbackOf: j.GetCallbackOf(), CreatedAtMS: j.GetCreatedAtMs(),
+			ParentID: j.GetParentId(), CallbackOf: j.GetCallbackOf(), CreatedAtMS: j.GetCreatedAtMs(), Provider: j.GetProvider(), Model: j.GetModel(),
 		}
 	})
 }
@@ -65,14 +65,14 @@ func ToAcks(acks []*workerv1.Ack) []api.JobAck {
 // FromFails converts fails.
 func FromFails(fails []api.JobFail) []*workerv1.Fail {
 	return convert(fails, func(f api.JobFail) *workerv1.Fail {
-		return &workerv1.Fail{Id: f.ID, LeaseEpoch: f.LeaseEpoch, Error: text(f.Error), Stack: text(f.Stack), RetryAfterMs: f.RetryAfterMS, SnoozeMs: f.SnoozeMS, Fatal: f.Fatal, Usage: fromUsage(f.Usage)}
+		return &workerv1.Fail{Id: f.ID, LeaseEpoch: f.LeaseEpoch, Error: text(f.Error), Stack: text(f.Stack), RetryAfterMs: f.RetryAfterMS, SnoozeMs: f.SnoozeMS, Fatal: f.Fatal, Usage: fromUsage(f.Usage), ProviderError: fromProviderError(f.ProviderError)}
 	})
 }
 
 // ToFails converts fails.
 func ToFails(fails []*workerv1.Fail) []api.JobFail {
 	return convert(fails, func(f *workerv1.Fail) api.JobFail {
-		return api.JobFail{ID: f.GetId(), LeaseEpoch: f.GetLeaseEpoch(), Error: f.GetError(), Stack: f.GetStack(), RetryAfterMS: f.RetryAfterMs, SnoozeMS: f.SnoozeMs, Fatal: f.GetFatal(), Usage: toUsage(f.GetUsage())}
+		return api.JobFail{ID: f.GetId(), LeaseEpoch: f.GetLeaseEpoch(), Error: f.GetError(), Stack: f.GetStack(), RetryAfterMS: f.RetryAfterMs, SnoozeMS: f.SnoozeMs, Fatal: f.GetFatal(), Usage: toUsage(f.GetUsage()), ProviderError: toProviderError(f.GetProviderError())}
 	})
 }
 

@@ -23,11 +23,12 @@ const (
 	configRateWindow  = "rate_window_ms"
 	configRetention   = "retention_ms"
 	configEvents      = "events"
+	FieldProvider     = "provider"
 )
 
 // ConfigFields are the fields of a queue's configuration, in the order that ParseConfig
 // expects.
-var ConfigFields = []string{configPaused, configDraining, configConcurrency, configRateLimit, configRateWindow, configRetention, configEvents}
+var ConfigFields = []string{configPaused, configDraining, configConcurrency, configRateLimit, configRateWindow, configRetention, configEvents, FieldProvider}
 
 // ConfigValues returns c as arguments of HSET: each field followed by its value.
 func ConfigValues(c api.QueueConfig) []any {
@@ -39,7 +40,7 @@ func ConfigValues(c api.QueueConfig) []any {
 	}
 	return []any{
 		configPaused, flag(c.Paused), configDraining, flag(c.Draining),
-		configConcurrency, c.MaxConcurrency, configRateLimit, c.RateLimit, configRateWindow, c.RateWindowMS, configRetention, c.RetentionMS, configEvents, c.Events,
+		configConcurrency, c.MaxConcurrency, configRateLimit, c.RateLimit, configRateWindow, c.RateWindowMS, configRetention, c.RetentionMS, configEvents, c.Events, FieldProvider, c.Provider,
 	}
 }
 
@@ -53,7 +54,7 @@ func ParseConfig(values []any) api.QueueConfig {
 	}
 	return api.QueueConfig{
 		Paused: words[0] == "1", Draining: words[1] == "1",
-		MaxConcurrency: number(2), RateLimit: number(3), RateWindowMS: number(4), RetentionMS: number(5), Events: cmp.Or(words[6], event.RecordEnds),
+		MaxConcurrency: number(2), RateLimit: number(3), RateWindowMS: number(4), RetentionMS: number(5), Events: cmp.Or(words[6], event.RecordEnds), Provider: words[7],
 	}
 }
 

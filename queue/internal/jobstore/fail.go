@@ -27,6 +27,11 @@ func CheckFail(f *api.JobFail) error {
 			return api.InvalidRange(path, 0, api.MaxDelayMS)
 		}
 	}
+	if f.ProviderError != nil {
+		if field, rule := f.ProviderError.Check(); rule != "" {
+			return api.InvalidField(field, rule)
+		}
+	}
 	if f.Fatal && (f.RetryAfterMS != nil || f.SnoozeMS != nil) || f.RetryAfterMS != nil && f.SnoozeMS != nil {
 		return api.InvalidField("fatal", "cannot be combined with retry_after_ms or snooze_ms, nor these with each other")
 	}
@@ -40,6 +45,9 @@ func (r *Record) Failed(f *api.JobFail, most int, now int64, random float64) *Mo
 	if f.SnoozeMS != nil {
 		m.To.Attempt--
 		m.To = m.To.To(api.JobRetrying, now+*f.SnoozeMS)
+		if f.ProviderError != nil {
+			m.Field, m.Value = FieldRouting, f.ProviderError.Provider
+		}
 		return m
 	}
 	m.Failure = &api.JobError{

@@ -16,6 +16,7 @@ import (
 //	result                written by an ack, as JSON, before the run that completes the job
 //	hold_reason           written before a run with the state held; "" replaces an older one
 //	dead_reason           written before a run with the state dead, one of api.DeadAttempts …
+//	routing               written with a fail for an error of a provider, whose name it is
 //	iteration:N           iteration N of a job with agent, see Iterations
 //
 // A later state does not remove them, so View shows each only in the state to which it
@@ -26,6 +27,7 @@ const (
 	fieldResult     = "result"
 	FieldHoldReason = "hold_reason"
 	FieldDeadReason = "dead_reason"
+	FieldRouting    = "routing"
 )
 
 // Record is a job as it was read. It is a snapshot: a Move of it is made only if the stored

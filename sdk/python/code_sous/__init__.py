@@ -11,12 +11,12 @@
 """
 
 from .client import Client, EnqueuedJob, JobOptions
-from .errors import Aborted, AbortReason, ApiError, Fatal, FieldError, RetryAfter, Snooze, UnreachableError
+from .errors import Aborted, AbortReason, ApiError, FailureKind, Fatal, FieldError, ProviderError, RetryAfter, Snooze, UnreachableError
 from .job import Job
 from .source import Ack, Fail, FetchedJob, FetchRequest, Heartbeat, Outcome, Progress, Source
 from .worker import Event, Handler, Worker
 
 __all__ = [
     "Aborted", "AbortReason", "Ack", "ApiError", "Client", "EnqueuedJob", "Event", "Fail", "Fatal", "FetchRequest", "FetchedJob", "FieldError",
-    "Handler", "Heartbeat", "Job", "JobOptions", "Outcome", "Progress", "RetryAfter", "Snooze", "Source", "UnreachableError", "Worker",
+    "Handler", "Heartbeat", "Job", "JobOptions", "Outcome", "Progress", "ProviderError", "RetryAfter", "Snooze", "Source", "UnreachableError", "Worker",
 ]

@@ -75,6 +75,20 @@ class Snooze(Exception):
         self.delay = delay
 
 
+FailureKind = Literal["rate_limit", "overloaded", "error"]
+"""The kinds of failures of a provider of models."""
+
+
+class ProviderError(Exception):
+    """The provider of the job failed. The job is retried at another target of its routing, without
+    counting the attempt. The provider asks to wait for ``retry_after`` seconds."""
+
+    def __init__(self, kind: FailureKind, message: str, retry_after: float = 0) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.retry_after = retry_after
+
+
 class Aborted(Exception):
     """A handler must stop. Its result would be dropped, unless the reason is ``stopped``."""
 

@@ -92,7 +92,7 @@ def to_job(j: dict[str, Any]) -> FetchedJob:
     return FetchedJob(
         id=j["id"], namespace=j["namespace"], queue=j["queue"], payload=j["payload"], attempt=j["attempt"], max_attempts=j["max_attempts"],
         lease_epoch=j["lease_epoch"], lease_expires_ms=j["lease_expires_ms"], created_at_ms=j["created_at_ms"], checkpoint=j.get("checkpoint"),
-        tags=j.get("tags", {}), parent_id=j.get("parent_id", ""), callback_of=j.get("callback_of", ""),
+        tags=j.get("tags", {}), parent_id=j.get("parent_id", ""), callback_of=j.get("callback_of", ""), provider=j.get("provider", ""), model=j.get("model", ""),
     )
 
 
@@ -109,7 +109,7 @@ def from_ack(a: Ack) -> bytes:
 def from_fail(f: Fail) -> dict[str, Any]:
     fields = {
         "id": f.id, "lease_epoch": f.lease_epoch, "error": f.error, "stack": f.stack, "retry_after_ms": f.retry_after_ms,
-        "snooze_ms": f.snooze_ms, "fatal": f.fatal,
+        "snooze_ms": f.snooze_ms, "fatal": f.fatal, "provider_error": f.provider_error,
     }
     return {name: value for name, value in fields.items() if value is not None}
 

@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .errors import Aborted, AbortReason, Fatal, RetryAfter, Snooze
+from .errors import Aborted, AbortReason, Fatal, ProviderError, RetryAfter, Snooze
 from .limits import (
-    MAX_CHECKPOINT_BYTES, MAX_ERROR_BYTES, MAX_PROGRESS_MESSAGE, MAX_RESULT_BYTES, MAX_STACK_BYTES, delay_ms, encode, truncate,
+    MAX_CHECKPOINT_BYTES, MAX_ERROR_BYTES, MAX_PROGRESS_MESSAGE, MAX_RESULT_BYTES, MAX_RETRY_AFTER_MS, MAX_STACK_BYTES, delay_ms, encode, truncate,
 )
 from .source import Ack, Fail, FetchedJob, Heartbeat, Progress
 
@@ -65,6 +65,16 @@ class Job:
     @property
     def tags(self) -> Mapping[str, str]:
         return self._fetched.tags
+
+    @property
+    def provider(self) -> str:
+        """The provider of models that the routing of the job or of its queue chose, empty for none."""
+        return self._fetched.provider
+
+    @property
+    def model(self) -> str:
+        """The model that the handler should ask, empty if the provider names none."""
+        return self._fetched.model
 
     @property
     def fetched(self) -> FetchedJob:
@@ -171,6 +181,9 @@ class Job:
                 fail = Fail(id, epoch, message, retry_after_ms=delay_ms(error.delay))
             case Snooze():
                 fail = Fail(id, epoch, message, snooze_ms=delay_ms(error.delay))
+            case ProviderError() if self.provider:
+                wait = min(delay_ms(error.retry_after), MAX_RETRY_AFTER_MS)
+                fail = Fail(id, epoch, message, provider_error={"provider": self.provider, "kind": error.kind, "retry_after_ms": wait})
             case _:
                 stack = "".join(traceback.format_exception(error))
                 name = type(error).__name__

@@ -27,6 +27,10 @@ class FetchedJob:
     parent_id: str = ""
     """The previous job of the chain."""
     callback_of: str = ""
+    provider: str = ""
+    """The provider of models that the routing of the job or of its queue chose."""
+    model: str = ""
+    """The model that the worker should ask."""
     """The batch whose callback this is."""
 
 
@@ -71,6 +75,7 @@ class Fail:
     retry_after_ms: int | None = None
     snooze_ms: int | None = None
     fatal: bool = False
+    provider_error: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)

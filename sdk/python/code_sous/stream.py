@@ -169,6 +169,7 @@ class StreamSource:
             id=j.id, namespace=self._namespace, queue=j.queue, payload=json.loads(j.payload or b"null"), attempt=j.attempt, max_attempts=j.max_attempts,
             lease_epoch=j.lease_epoch, lease_expires_ms=j.lease_expires_ms, created_at_ms=j.created_at_ms,
             checkpoint=json.loads(j.checkpoint or b"null"), tags=dict(j.tags), parent_id=j.parent_id, callback_of=j.callback_of,
+            provider=j.provider, model=j.model,
         )
 
 
@@ -181,7 +182,7 @@ def from_ack(a: Ack) -> dict[str, Any]:
 def from_fail(f: Fail) -> dict[str, Any]:
     fields = {
         "id": f.id, "lease_epoch": f.lease_epoch, "error": text(f.error), "stack": text(f.stack), "retry_after_ms": f.retry_after_ms,
-        "snooze_ms": f.snooze_ms, "fatal": f.fatal,
+        "snooze_ms": f.snooze_ms, "fatal": f.fatal, "provider_error": f.provider_error,
     }
     return {name: value for name, value in fields.items() if value is not None}
 

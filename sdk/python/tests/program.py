@@ -7,7 +7,7 @@ import signal
 import sys
 from typing import Any
 
-from code_sous import ApiError, Client, Event, Fatal, Job, JobOptions, RetryAfter, Snooze, Worker
+from code_sous import ApiError, Client, Event, Fatal, Job, JobOptions, ProviderError, RetryAfter, Snooze, Worker
 
 
 def say(event: str, **fields: Any) -> None:
@@ -51,6 +51,10 @@ async def work(client: Client, job: Job) -> object:
                 job.keep("snoozed")
                 raise Snooze(0.01)
             return {"attempt": job.attempt}
+        case "provider":
+            if job.provider == "main":
+                raise ProviderError("overloaded", "529", 60)
+            return {"provider": job.provider, "model": job.model, "attempt": job.attempt}
         case "continue":
             part = job.checkpoint or 0
             if part < 2:

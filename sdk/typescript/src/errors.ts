@@ -65,6 +65,25 @@ export class Snooze extends Error {
   }
 }
 
+/** The kinds of failures of a provider of models. */
+export type FailureKind = "rate_limit" | "overloaded" | "error";
+
+/**
+ * The provider of the job failed. The job is retried at another target of its routing, without counting
+ * the attempt. `retryAfterMs` is how long the provider asks to wait.
+ */
+export class ProviderError extends Error {
+  override readonly name = "ProviderError";
+
+  constructor(
+    readonly kind: FailureKind,
+    message: string,
+    readonly retryAfterMs = 0,
+  ) {
+    super(message);
+  }
+}
+
 /** Why the signal of a handler was aborted. */
 export type AbortReason =
   /** The job was cancelled. */

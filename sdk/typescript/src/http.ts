@@ -186,6 +186,8 @@ function toJob(j: WireJob): FetchedJob {
     tags: j.tags ?? {},
     ...(j.parent_id ? { parentId: j.parent_id } : {}),
     ...(j.callback_of ? { callbackOf: j.callback_of } : {}),
+    ...(j.provider ? { provider: j.provider } : {}),
+    ...(j.model ? { model: j.model } : {}),
     createdAtMs: j.created_at_ms,
   };
 }
@@ -202,7 +204,17 @@ function fromAck(a: Ack): string {
 }
 
 function fromFail(f: Fail): string {
-  return object({ id: f.id, lease_epoch: f.leaseEpoch, error: f.error, stack: f.stack, retry_after_ms: f.retryAfterMs, snooze_ms: f.snoozeMs, fatal: f.fatal });
+  const e = f.providerError;
+  return object({
+    id: f.id,
+    lease_epoch: f.leaseEpoch,
+    error: f.error,
+    stack: f.stack,
+    retry_after_ms: f.retryAfterMs,
+    snooze_ms: f.snoozeMs,
+    fatal: f.fatal,
+    provider_error: e && { provider: e.provider, kind: e.kind, retry_after_ms: e.retryAfterMs },
+  });
 }
 
 function fromHeartbeat(b: Heartbeat): string {

@@ -1,5 +1,5 @@
-import { Aborted, Fatal, RetryAfter, Snooze, type AbortReason } from "./errors.js";
-import { delay, encode, maxCheckpointBytes, maxErrorBytes, maxProgressMessage, maxResultBytes, maxStackBytes, truncate } from "./limits.js";
+import { Aborted, Fatal, ProviderError, RetryAfter, Snooze, type AbortReason } from "./errors.js";
+import { delay, encode, maxCheckpointBytes, maxErrorBytes, maxProgressMessage, maxResultBytes, maxRetryAfterMs, maxStackBytes, truncate } from "./limits.js";
 import type { Ack, Fail, FetchedJob, Heartbeat, Progress } from "./source.js";
 
 /** A job that a handler runs. */
@@ -26,7 +26,7 @@ export interface JobContext {
   hold(reason: string): void;
 }
 
-/** Runs a job. Its result is the result of the job, at most 1 MiB of JSON; an error fails the attempt, which is retried after its backoff unless it is a `Fatal`, `RetryAfter` or `Snooze`. */
+/** Runs a job. Its result is the result of the job, at most 1 MiB of JSON; an error fails the attempt, which is retried after its backoff unless it is a `Fatal`, `RetryAfter`, `Snooze` or `ProviderError`. */
 export type Handler<Payload = unknown> = (job: Job<Payload>, context: JobContext) => unknown;
 
 /** How one job is settled: by one of ack and fail. `beat` is sent before fail. */
@@ -143,6 +143,8 @@ export class Run {
       fail.retryAfterMs = delay(error.delayMs);
     } else if (error instanceof Snooze) {
       fail.snoozeMs = delay(error.delayMs);
+    } else if (error instanceof ProviderError && this.job.provider !== undefined) {
+      fail.providerError = { provider: this.job.provider, kind: error.kind, retryAfterMs: Math.min(delay(error.retryAfterMs), maxRetryAfterMs) };
     } else if (error instanceof Error && error.stack !== undefined) {
       fail.stack = truncate(error.stack, maxStackBytes);
     }

@@ -12,6 +12,7 @@ export const maxCheckpointBytes = 256 << 10;
 export const maxProgressMessage = 1024;
 export const maxErrorBytes = 64 << 10;
 export const maxStackBytes = 8 << 10;
+export const maxRetryAfterMs = 600_000;
 
 /** Returns the JSON of a value. It throws if the value has no JSON, or more than `limit` bytes of it. */
 export function encode(what: string, value: unknown, limit: number): string {

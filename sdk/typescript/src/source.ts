@@ -17,6 +17,10 @@ export interface FetchedJob {
   parentId?: string;
   /** The batch whose callback this is. */
   callbackOf?: string;
+  /** The provider of models that the routing of the job or of its queue chose. */
+  provider?: string;
+  /** The model that the worker should ask. */
+  model?: string;
   createdAtMs: number;
 }
 
@@ -55,6 +59,7 @@ export interface Fail {
   retryAfterMs?: number;
   snoozeMs?: number;
   fatal?: boolean;
+  providerError?: { provider: string; kind: string; retryAfterMs: number };
 }
 
 /** Extends a lease. `checkpoint` is JSON. */

@@ -190,6 +190,8 @@ export class StreamSource implements Source {
       tags: j.tags,
       ...(j.parentId === "" ? {} : { parentId: j.parentId }),
       ...(j.callbackOf === "" ? {} : { callbackOf: j.callbackOf }),
+      ...(j.provider === "" ? {} : { provider: j.provider }),
+      ...(j.model === "" ? {} : { model: j.model }),
       createdAtMs: Number(j.createdAtMs),
     };
   }
@@ -219,6 +221,7 @@ function fromFail(f: Fail): Init<"fails"> {
     fatal: f.fatal ?? false,
     ...(f.retryAfterMs === undefined ? {} : { retryAfterMs: BigInt(f.retryAfterMs) }),
     ...(f.snoozeMs === undefined ? {} : { snoozeMs: BigInt(f.snoozeMs) }),
+    ...(f.providerError === undefined ? {} : { providerError: { ...f.providerError, retryAfterMs: BigInt(f.providerError.retryAfterMs) } }),
   };
 }
 

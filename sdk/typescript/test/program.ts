@@ -2,7 +2,7 @@
 import { parseArgs } from "node:util";
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { Client, Fatal, RetryAfter, Snooze, Worker } from "../src/index.js";
+import { Client, Fatal, ProviderError, RetryAfter, Snooze, Worker } from "../src/index.js";
 
 const { values } = parseArgs({
   options: {
@@ -65,6 +65,11 @@ worker.handle<Order>("orders", async (job, { signal, progress, checkpoint, conti
         throw new Snooze(10);
       }
       return { attempt: job.attempt };
+    case "provider":
+      if (job.provider === "main") {
+        throw new ProviderError("overloaded", "529", 60_000);
+      }
+      return { provider: job.provider, model: job.model, attempt: job.attempt };
     case "continue": {
       const part = (job.checkpoint as number | undefined) ?? 0;
       if (part < 2) {

@@ -14,7 +14,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file worker.proto.
  */
 export const file_worker: GenFile = /*@__PURE__*/
-  fileDesc("Cgx3b3JrZXIucHJvdG8SDnNvdXMud29ya2VyLnYxIqwCChBMaWZlY3ljbGVSZXF1ZXN0EhIKCnJlcXVlc3RfaWQYASABKAQSJAoFaGVsbG8YAiABKAsyFS5zb3VzLndvcmtlci52MS5IZWxsbxIpCghlbnF1ZXVlcxgDIAMoCzIXLnNvdXMud29ya2VyLnYxLkVucXVldWUSIQoEYWNrcxgEIAMoCzITLnNvdXMud29ya2VyLnYxLkFjaxIjCgVmYWlscxgFIAMoCzIULnNvdXMud29ya2VyLnYxLkZhaWwSLQoKaGVhcnRiZWF0cxgGIAMoCzIZLnNvdXMud29ya2VyLnYxLkhlYXJ0YmVhdBIkCgVmZXRjaBgHIAEoCzIVLnNvdXMud29ya2VyLnYxLkZldGNoEhYKDmNhbmNlbF9mZXRjaGVzGAggAygEImAKBUhlbGxvEg4KBnRlbmFudBgBIAEoCRIRCgluYW1lc3BhY2UYAiABKAkSEQoJd29ya2VyX2lkGAMgASgJEhAKCGhvc3RuYW1lGAQgASgJEg8KB3ZlcnNpb24YBSABKAkiagoFRmV0Y2gSDgoGcXVldWVzGAEgAygJEg8KB2NyZWRpdHMYAiABKA0SEAoIbGVhc2VfbXMYAyABKAMSFAoHd2FpdF9tcxgEIAEoA0gAiAEBEgwKBG9uY2UYBSABKAhCCgoIX3dhaXRfbXMiVwoHRW5xdWV1ZRINCgVxdWV1ZRgBIAEoCRIkCgRqb2JzGAIgAygLMhYuc291cy53b3JrZXIudjEuTmV3Sm9iEhcKD2lkZW1wb3RlbmN5X2tleRgDIAEoCSK1BAoGTmV3Sm9iEg8KB3BheWxvYWQYASABKAwSEAoIcHJpb3JpdHkYAiABKAkSEQoJcnVuX2F0X21zGAMgASgDEhQKDGV4cGlyZV9hdF9tcxgEIAEoAxISCgp1bmlxdWVfa2V5GAUgASgJEhUKDXVuaXF1ZV90dGxfbXMYBiABKAMSFAoMbWF4X2F0dGVtcHRzGAcgASgFEg8KB2JhY2tvZmYYCCABKAkSGgoNYmFzZV9kZWxheV9tcxgJIAEoA0gAiAEBEhQKDG1heF9kZWxheV9tcxgKIAEoAxIOCgZqaXR0ZXIYCyABKAgSLgoEdGFncxgMIAMoCzIgLnNvdXMud29ya2VyLnYxLk5ld0pvYi5UYWdzRW50cnkSEgoKZGVwZW5kc19vbhgNIAMoCRIdChVvbl9kZXBlbmRlbmN5X2ZhaWx1cmUYDiABKAkSEAoIYmF0Y2hfaWQYDyABKAkSDAoEaG9sZBgQIAEoCBIVCg1yZXN1bHRfc2NoZW1hGBEgASgMEiQKBWNoYWluGBIgASgLMhUuc291cy53b3JrZXIudjEuQ2hhaW4SJgoGdGFyZ2V0GBMgASgLMhYuc291cy53b3JrZXIudjEuVGFyZ2V0EiQKBWFnZW50GBQgASgLMhUuc291cy53b3JrZXIudjEuQWdlbnQaKwoJVGFnc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCEAoOX2Jhc2VfZGVsYXlfbXMiZQoFQWdlbnQSFgoObWF4X2l0ZXJhdGlvbnMYASABKAMSFAoMbWF4X2Nvc3RfdXNkGAIgASgJEhwKFGl0ZXJhdGlvbl90aW1lb3V0X21zGAMgASgDEhAKCG9uX2xpbWl0GAQgASgJIowBCgVDaGFpbhIoCgVzdGVwcxgBIAMoCzIZLnNvdXMud29ya2VyLnYxLkNoYWluU3RlcBItCgpvbl9mYWlsdXJlGAIgASgLMhkuc291cy53b3JrZXIudjEuQ2hhaW5TdGVwEioKB29uX2V4aXQYAyABKAsyGS5zb3VzLndvcmtlci52MS5DaGFpblN0ZXAiPwoJQ2hhaW5TdGVwEg0KBXF1ZXVlGAEgASgJEiMKA2pvYhgCIAEoCzIWLnNvdXMud29ya2VyLnYxLk5ld0pvYiI6CgZUYXJnZXQSEAoIZnVuY3Rpb24YASABKAkSDQoFYWxpYXMYAiABKAkSDwoHdmVyc2lvbhgDIAEoAyKfAQoDQWNrEgoKAmlkGAEgASgJEhMKC2xlYXNlX2Vwb2NoGAIgASgDEg4KBnJlc3VsdBgDIAEoDBIQCghjb250aW51ZRgEIAEoCBIMCgRob2xkGAUgASgJEhIKCmNoZWNrcG9pbnQYBiABKAwSDQoFdHJhY2UYByABKAwSJAoFdXNhZ2UYCCADKAsyFS5zb3VzLndvcmtlci52MS5Vc2FnZSLPAQoFVXNhZ2USCwoDc2VxGAEgASgDEg0KBXBoYXNlGAIgASgJEg0KBW1vZGVsGAMgASgJEhAKCHByb3ZpZGVyGAQgASgJEhQKDGlucHV0X3Rva2VucxgFIAEoAxIVCg1vdXRwdXRfdG9rZW5zGAYgASgDEh0KFWNhY2hlX2NyZWF0aW9uX3Rva2VucxgHIAEoAxIZChFjYWNoZV9yZWFkX3Rva2VucxgIIAEoAxIVCghjb3N0X3VzZBgJIAEoCUgAiAEBQgsKCV9jb3N0X3VzZCLQAQoERmFpbBIKCgJpZBgBIAEoCRITCgtsZWFzZV9lcG9jaBgCIAEoAxINCgVlcnJvchgDIAEoCRINCgVzdGFjaxgEIAEoCRIbCg5yZXRyeV9hZnRlcl9tcxgFIAEoA0gAiAEBEhYKCXNub296ZV9tcxgGIAEoA0gBiAEBEg0KBWZhdGFsGAcgASgIEiQKBXVzYWdlGAggAygLMhUuc291cy53b3JrZXIudjEuVXNhZ2VCEQoPX3JldHJ5X2FmdGVyX21zQgwKCl9zbm9vemVfbXMipAEKCUhlYXJ0YmVhdBIKCgJpZBgBIAEoCRITCgtsZWFzZV9lcG9jaBgCIAEoAxIQCghsZWFzZV9tcxgDIAEoAxIqCghwcm9ncmVzcxgEIAEoCzIYLnNvdXMud29ya2VyLnYxLlByb2dyZXNzEhIKCmNoZWNrcG9pbnQYBSABKAwSJAoFdXNhZ2UYBiADKAsyFS5zb3VzLndvcmtlci52MS5Vc2FnZSI7CghQcm9ncmVzcxIPCgdjdXJyZW50GAEgASgDEg0KBXRvdGFsGAIgASgDEg8KB21lc3NhZ2UYAyABKAkisQIKEUxpZmVjeWNsZVJlc3BvbnNlEhIKCnJlcXVlc3RfaWQYASABKAQSKAoHZmV0Y2hlZBgCIAEoCzIXLnNvdXMud29ya2VyLnYxLkZldGNoZWQSJgoFYWNrZWQYAyABKAsyFy5zb3VzLndvcmtlci52MS5TZXR0bGVkEicKBmZhaWxlZBgEIAEoCzIXLnNvdXMud29ya2VyLnYxLlNldHRsZWQSKQoIZXh0ZW5kZWQYBSABKAsyFy5zb3VzLndvcmtlci52MS5TZXR0bGVkEioKCGVucXVldWVkGAYgAygLMhguc291cy53b3JrZXIudjEuRW5xdWV1ZWQSJAoFZXJyb3IYByABKAsyFS5zb3VzLndvcmtlci52MS5FcnJvchIQCghkcmFpbmluZxgIIAEoCCJgCgdGZXRjaGVkEiEKBGpvYnMYASADKAsyEy5zb3VzLndvcmtlci52MS5Kb2ISDAoEZG9uZRgCIAEoCBIkCgVlcnJvchgDIAEoCzIVLnNvdXMud29ya2VyLnYxLkVycm9yIrQCCgNKb2ISCgoCaWQYASABKAkSDQoFcXVldWUYAiABKAkSDwoHcGF5bG9hZBgDIAEoDBIPCgdhdHRlbXB0GAQgASgFEhQKDG1heF9hdHRlbXB0cxgFIAEoBRITCgtsZWFzZV9lcG9jaBgGIAEoAxIYChBsZWFzZV9leHBpcmVzX21zGAcgASgDEhIKCmNoZWNrcG9pbnQYCCABKAwSKwoEdGFncxgJIAMoCzIdLnNvdXMud29ya2VyLnYxLkpvYi5UYWdzRW50cnkSEQoJcGFyZW50X2lkGAogASgJEhMKC2NhbGxiYWNrX29mGAsgASgJEhUKDWNyZWF0ZWRfYXRfbXMYDCABKAMaKwoJVGFnc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEiWgoHU2V0dGxlZBIpCghvdXRjb21lcxgBIAMoCzIXLnNvdXMud29ya2VyLnYxLk91dGNvbWUSJAoFZXJyb3IYAiABKAsyFS5zb3VzLndvcmtlci52MS5FcnJvciJpCgdPdXRjb21lEgoKAmlkGAEgASgJEgoKAm9rGAIgASgIEgwKBGNvZGUYAyABKAkSDwoHbWVzc2FnZRgEIAEoCRINCgVzdGF0ZRgFIAEoCRIYChBsZWFzZV9leHBpcmVzX21zGAYgASgDIm0KCEVucXVldWVkEikKBGpvYnMYASADKAsyGy5zb3VzLndvcmtlci52MS5FbnF1ZXVlZEpvYhIQCghyZXBsYXllZBgCIAEoCBIkCgVlcnJvchgDIAEoCzIVLnNvdXMud29ya2VyLnYxLkVycm9yIjsKC0VucXVldWVkSm9iEgoKAmlkGAEgASgJEg0KBXN0YXRlGAIgASgJEhEKCWR1cGxpY2F0ZRgDIAEoCCJqCgVFcnJvchIMCgRjb2RlGAEgASgJEg8KB21lc3NhZ2UYAiABKAkSFgoOcmV0cnlfYWZ0ZXJfbXMYAyABKAMSKgoGZmllbGRzGAQgAygLMhouc291cy53b3JrZXIudjEuRmllbGRFcnJvciIrCgpGaWVsZEVycm9yEgwKBHBhdGgYASABKAkSDwoHbWVzc2FnZRgCIAEoCTJlCg1Xb3JrZXJTZXJ2aWNlElQKCUxpZmVjeWNsZRIgLnNvdXMud29ya2VyLnYxLkxpZmVjeWNsZVJlcXVlc3QaIS5zb3VzLndvcmtlci52MS5MaWZlY3ljbGVSZXNwb25zZSgBMAFCMVovZ2l0aHViLmNvbS9jb2Rlc291cy9zb3VzL2FwaS93b3JrZXIvdjE7d29ya2VydjFiBnByb3RvMw");
+  fileDesc("Cgx3b3JrZXIucHJvdG8SDnNvdXMud29ya2VyLnYxIqwCChBMaWZlY3ljbGVSZXF1ZXN0EhIKCnJlcXVlc3RfaWQYASABKAQSJAoFaGVsbG8YAiABKAsyFS5zb3VzLndvcmtlci52MS5IZWxsbxIpCghlbnF1ZXVlcxgDIAMoCzIXLnNvdXMud29ya2VyLnYxLkVucXVldWUSIQoEYWNrcxgEIAMoCzITLnNvdXMud29ya2VyLnYxLkFjaxIjCgVmYWlscxgFIAMoCzIULnNvdXMud29ya2VyLnYxLkZhaWwSLQoKaGVhcnRiZWF0cxgGIAMoCzIZLnNvdXMud29ya2VyLnYxLkhlYXJ0YmVhdBIkCgVmZXRjaBgHIAEoCzIVLnNvdXMud29ya2VyLnYxLkZldGNoEhYKDmNhbmNlbF9mZXRjaGVzGAggAygEImAKBUhlbGxvEg4KBnRlbmFudBgBIAEoCRIRCgluYW1lc3BhY2UYAiABKAkSEQoJd29ya2VyX2lkGAMgASgJEhAKCGhvc3RuYW1lGAQgASgJEg8KB3ZlcnNpb24YBSABKAkiagoFRmV0Y2gSDgoGcXVldWVzGAEgAygJEg8KB2NyZWRpdHMYAiABKA0SEAoIbGVhc2VfbXMYAyABKAMSFAoHd2FpdF9tcxgEIAEoA0gAiAEBEgwKBG9uY2UYBSABKAhCCgoIX3dhaXRfbXMiVwoHRW5xdWV1ZRINCgVxdWV1ZRgBIAEoCRIkCgRqb2JzGAIgAygLMhYuc291cy53b3JrZXIudjEuTmV3Sm9iEhcKD2lkZW1wb3RlbmN5X2tleRgDIAEoCSLGBAoGTmV3Sm9iEg8KB3BheWxvYWQYASABKAwSEAoIcHJpb3JpdHkYAiABKAkSEQoJcnVuX2F0X21zGAMgASgDEhQKDGV4cGlyZV9hdF9tcxgEIAEoAxISCgp1bmlxdWVfa2V5GAUgASgJEhUKDXVuaXF1ZV90dGxfbXMYBiABKAMSFAoMbWF4X2F0dGVtcHRzGAcgASgFEg8KB2JhY2tvZmYYCCABKAkSGgoNYmFzZV9kZWxheV9tcxgJIAEoA0gAiAEBEhQKDG1heF9kZWxheV9tcxgKIAEoAxIOCgZqaXR0ZXIYCyABKAgSLgoEdGFncxgMIAMoCzIgLnNvdXMud29ya2VyLnYxLk5ld0pvYi5UYWdzRW50cnkSEgoKZGVwZW5kc19vbhgNIAMoCRIdChVvbl9kZXBlbmRlbmN5X2ZhaWx1cmUYDiABKAkSEAoIYmF0Y2hfaWQYDyABKAkSDAoEaG9sZBgQIAEoCBIVCg1yZXN1bHRfc2NoZW1hGBEgASgMEiQKBWNoYWluGBIgASgLMhUuc291cy53b3JrZXIudjEuQ2hhaW4SJgoGdGFyZ2V0GBMgASgLMhYuc291cy53b3JrZXIudjEuVGFyZ2V0EiQKBWFnZW50GBQgASgLMhUuc291cy53b3JrZXIudjEuQWdlbnQSDwoHcm91dGluZxgVIAEoCRorCglUYWdzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIQCg5fYmFzZV9kZWxheV9tcyJlCgVBZ2VudBIWCg5tYXhfaXRlcmF0aW9ucxgBIAEoAxIUCgxtYXhfY29zdF91c2QYAiABKAkSHAoUaXRlcmF0aW9uX3RpbWVvdXRfbXMYAyABKAMSEAoIb25fbGltaXQYBCABKAkijAEKBUNoYWluEigKBXN0ZXBzGAEgAygLMhkuc291cy53b3JrZXIudjEuQ2hhaW5TdGVwEi0KCm9uX2ZhaWx1cmUYAiABKAsyGS5zb3VzLndvcmtlci52MS5DaGFpblN0ZXASKgoHb25fZXhpdBgDIAEoCzIZLnNvdXMud29ya2VyLnYxLkNoYWluU3RlcCI/CglDaGFpblN0ZXASDQoFcXVldWUYASABKAkSIwoDam9iGAIgASgLMhYuc291cy53b3JrZXIudjEuTmV3Sm9iIjoKBlRhcmdldBIQCghmdW5jdGlvbhgBIAEoCRINCgVhbGlhcxgCIAEoCRIPCgd2ZXJzaW9uGAMgASgDIp8BCgNBY2sSCgoCaWQYASABKAkSEwoLbGVhc2VfZXBvY2gYAiABKAMSDgoGcmVzdWx0GAMgASgMEhAKCGNvbnRpbnVlGAQgASgIEgwKBGhvbGQYBSABKAkSEgoKY2hlY2twb2ludBgGIAEoDBINCgV0cmFjZRgHIAEoDBIkCgV1c2FnZRgIIAMoCzIVLnNvdXMud29ya2VyLnYxLlVzYWdlIs8BCgVVc2FnZRILCgNzZXEYASABKAMSDQoFcGhhc2UYAiABKAkSDQoFbW9kZWwYAyABKAkSEAoIcHJvdmlkZXIYBCABKAkSFAoMaW5wdXRfdG9rZW5zGAUgASgDEhUKDW91dHB1dF90b2tlbnMYBiABKAMSHQoVY2FjaGVfY3JlYXRpb25fdG9rZW5zGAcgASgDEhkKEWNhY2hlX3JlYWRfdG9rZW5zGAggASgDEhUKCGNvc3RfdXNkGAkgASgJSACIAQFCCwoJX2Nvc3RfdXNkIocCCgRGYWlsEgoKAmlkGAEgASgJEhMKC2xlYXNlX2Vwb2NoGAIgASgDEg0KBWVycm9yGAMgASgJEg0KBXN0YWNrGAQgASgJEhsKDnJldHJ5X2FmdGVyX21zGAUgASgDSACIAQESFgoJc25vb3plX21zGAYgASgDSAGIAQESDQoFZmF0YWwYByABKAgSJAoFdXNhZ2UYCCADKAsyFS5zb3VzLndvcmtlci52MS5Vc2FnZRI1Cg5wcm92aWRlcl9lcnJvchgJIAEoCzIdLnNvdXMud29ya2VyLnYxLlByb3ZpZGVyRXJyb3JCEQoPX3JldHJ5X2FmdGVyX21zQgwKCl9zbm9vemVfbXMiRwoNUHJvdmlkZXJFcnJvchIQCghwcm92aWRlchgBIAEoCRIMCgRraW5kGAIgASgJEhYKDnJldHJ5X2FmdGVyX21zGAMgASgDIqQBCglIZWFydGJlYXQSCgoCaWQYASABKAkSEwoLbGVhc2VfZXBvY2gYAiABKAMSEAoIbGVhc2VfbXMYAyABKAMSKgoIcHJvZ3Jlc3MYBCABKAsyGC5zb3VzLndvcmtlci52MS5Qcm9ncmVzcxISCgpjaGVja3BvaW50GAUgASgMEiQKBXVzYWdlGAYgAygLMhUuc291cy53b3JrZXIudjEuVXNhZ2UiOwoIUHJvZ3Jlc3MSDwoHY3VycmVudBgBIAEoAxINCgV0b3RhbBgCIAEoAxIPCgdtZXNzYWdlGAMgASgJIrECChFMaWZlY3ljbGVSZXNwb25zZRISCgpyZXF1ZXN0X2lkGAEgASgEEigKB2ZldGNoZWQYAiABKAsyFy5zb3VzLndvcmtlci52MS5GZXRjaGVkEiYKBWFja2VkGAMgASgLMhcuc291cy53b3JrZXIudjEuU2V0dGxlZBInCgZmYWlsZWQYBCABKAsyFy5zb3VzLndvcmtlci52MS5TZXR0bGVkEikKCGV4dGVuZGVkGAUgASgLMhcuc291cy53b3JrZXIudjEuU2V0dGxlZBIqCghlbnF1ZXVlZBgGIAMoCzIYLnNvdXMud29ya2VyLnYxLkVucXVldWVkEiQKBWVycm9yGAcgASgLMhUuc291cy53b3JrZXIudjEuRXJyb3ISEAoIZHJhaW5pbmcYCCABKAgiYAoHRmV0Y2hlZBIhCgRqb2JzGAEgAygLMhMuc291cy53b3JrZXIudjEuSm9iEgwKBGRvbmUYAiABKAgSJAoFZXJyb3IYAyABKAsyFS5zb3VzLndvcmtlci52MS5FcnJvciLVAgoDSm9iEgoKAmlkGAEgASgJEg0KBXF1ZXVlGAIgASgJEg8KB3BheWxvYWQYAyABKAwSDwoHYXR0ZW1wdBgEIAEoBRIUCgxtYXhfYXR0ZW1wdHMYBSABKAUSEwoLbGVhc2VfZXBvY2gYBiABKAMSGAoQbGVhc2VfZXhwaXJlc19tcxgHIAEoAxISCgpjaGVja3BvaW50GAggASgMEisKBHRhZ3MYCSADKAsyHS5zb3VzLndvcmtlci52MS5Kb2IuVGFnc0VudHJ5EhEKCXBhcmVudF9pZBgKIAEoCRITCgtjYWxsYmFja19vZhgLIAEoCRIVCg1jcmVhdGVkX2F0X21zGAwgASgDEhAKCHByb3ZpZGVyGA0gASgJEg0KBW1vZGVsGA4gASgJGisKCVRhZ3NFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIloKB1NldHRsZWQSKQoIb3V0Y29tZXMYASADKAsyFy5zb3VzLndvcmtlci52MS5PdXRjb21lEiQKBWVycm9yGAIgASgLMhUuc291cy53b3JrZXIudjEuRXJyb3IiaQoHT3V0Y29tZRIKCgJpZBgBIAEoCRIKCgJvaxgCIAEoCBIMCgRjb2RlGAMgASgJEg8KB21lc3NhZ2UYBCABKAkSDQoFc3RhdGUYBSABKAkSGAoQbGVhc2VfZXhwaXJlc19tcxgGIAEoAyJtCghFbnF1ZXVlZBIpCgRqb2JzGAEgAygLMhsuc291cy53b3JrZXIudjEuRW5xdWV1ZWRKb2ISEAoIcmVwbGF5ZWQYAiABKAgSJAoFZXJyb3IYAyABKAsyFS5zb3VzLndvcmtlci52MS5FcnJvciI7CgtFbnF1ZXVlZEpvYhIKCgJpZBgBIAEoCRINCgVzdGF0ZRgCIAEoCRIRCglkdXBsaWNhdGUYAyABKAgiagoFRXJyb3ISDAoEY29kZRgBIAEoCRIPCgdtZXNzYWdlGAIgASgJEhYKDnJldHJ5X2FmdGVyX21zGAMgASgDEioKBmZpZWxkcxgEIAMoCzIaLnNvdXMud29ya2VyLnYxLkZpZWxkRXJyb3IiKwoKRmllbGRFcnJvchIMCgRwYXRoGAEgASgJEg8KB21lc3NhZ2UYAiABKAkyZQoNV29ya2VyU2VydmljZRJUCglMaWZlY3ljbGUSIC5zb3VzLndvcmtlci52MS5MaWZlY3ljbGVSZXF1ZXN0GiEuc291cy53b3JrZXIudjEuTGlmZWN5Y2xlUmVzcG9uc2UoATABQjFaL2dpdGh1Yi5jb20vY29kZXNvdXMvc291cy9hcGkvd29ya2VyL3YxO3dvcmtlcnYxYgZwcm90bzM");
 
 /**
  * LifecycleRequest is a frame of a worker. It may have any of its parts.
@@ -329,6 +329,13 @@ export type NewJob = Message<"sous.worker.v1.NewJob"> & {
    * @generated from field: sous.worker.v1.Agent agent = 20;
    */
   agent?: Agent | undefined;
+
+  /**
+   * A provider of models, or a route; empty for that of the queue.
+   *
+   * @generated from field: string routing = 21;
+   */
+  routing: string;
 };
 
 /**
@@ -642,6 +649,13 @@ export type Fail = Message<"sous.worker.v1.Fail"> & {
    * @generated from field: repeated sous.worker.v1.Usage usage = 8;
    */
   usage: Usage[];
+
+  /**
+   * Retries the job at another target of its routing, without counting the attempt.
+   *
+   * @generated from field: sous.worker.v1.ProviderError provider_error = 9;
+   */
+  providerError?: ProviderError | undefined;
 };
 
 /**
@@ -650,6 +664,41 @@ export type Fail = Message<"sous.worker.v1.Fail"> & {
  */
 export const FailSchema: GenMessage<Fail> = /*@__PURE__*/
   messageDesc(file_worker, 11);
+
+/**
+ * ProviderError is a failure of a provider of models.
+ *
+ * @generated from message sous.worker.v1.ProviderError
+ */
+export type ProviderError = Message<"sous.worker.v1.ProviderError"> & {
+  /**
+   * That of the job.
+   *
+   * @generated from field: string provider = 1;
+   */
+  provider: string;
+
+  /**
+   * rate_limit, overloaded or error.
+   *
+   * @generated from field: string kind = 2;
+   */
+  kind: string;
+
+  /**
+   * How long the provider asks to wait.
+   *
+   * @generated from field: int64 retry_after_ms = 3;
+   */
+  retryAfterMs: bigint;
+};
+
+/**
+ * Describes the message sous.worker.v1.ProviderError.
+ * Use `create(ProviderErrorSchema)` to create a new message.
+ */
+export const ProviderErrorSchema: GenMessage<ProviderError> = /*@__PURE__*/
+  messageDesc(file_worker, 12);
 
 /**
  * Heartbeat extends a lease.
@@ -699,7 +748,7 @@ export type Heartbeat = Message<"sous.worker.v1.Heartbeat"> & {
  * Use `create(HeartbeatSchema)` to create a new message.
  */
 export const HeartbeatSchema: GenMessage<Heartbeat> = /*@__PURE__*/
-  messageDesc(file_worker, 12);
+  messageDesc(file_worker, 13);
 
 /**
  * Progress is a worker's report of its progress.
@@ -728,7 +777,7 @@ export type Progress = Message<"sous.worker.v1.Progress"> & {
  * Use `create(ProgressSchema)` to create a new message.
  */
 export const ProgressSchema: GenMessage<Progress> = /*@__PURE__*/
-  messageDesc(file_worker, 13);
+  messageDesc(file_worker, 14);
 
 /**
  * LifecycleResponse answers a frame, or brings jobs of a fetch.
@@ -794,7 +843,7 @@ export type LifecycleResponse = Message<"sous.worker.v1.LifecycleResponse"> & {
  * Use `create(LifecycleResponseSchema)` to create a new message.
  */
 export const LifecycleResponseSchema: GenMessage<LifecycleResponse> = /*@__PURE__*/
-  messageDesc(file_worker, 14);
+  messageDesc(file_worker, 15);
 
 /**
  * Fetched has jobs of a fetch.
@@ -827,7 +876,7 @@ export type Fetched = Message<"sous.worker.v1.Fetched"> & {
  * Use `create(FetchedSchema)` to create a new message.
  */
 export const FetchedSchema: GenMessage<Fetched> = /*@__PURE__*/
-  messageDesc(file_worker, 15);
+  messageDesc(file_worker, 16);
 
 /**
  * Job is a job under a lease.
@@ -898,6 +947,20 @@ export type Job = Message<"sous.worker.v1.Job"> & {
    * @generated from field: int64 created_at_ms = 12;
    */
   createdAtMs: bigint;
+
+  /**
+   * The provider of models that the routing of the job or of its queue chose; empty for none.
+   *
+   * @generated from field: string provider = 13;
+   */
+  provider: string;
+
+  /**
+   * The model that the worker should ask; empty if the provider names none.
+   *
+   * @generated from field: string model = 14;
+   */
+  model: string;
 };
 
 /**
@@ -905,7 +968,7 @@ export type Job = Message<"sous.worker.v1.Job"> & {
  * Use `create(JobSchema)` to create a new message.
  */
 export const JobSchema: GenMessage<Job> = /*@__PURE__*/
-  messageDesc(file_worker, 16);
+  messageDesc(file_worker, 17);
 
 /**
  * Settled has the outcomes of one part of a frame.
@@ -933,7 +996,7 @@ export type Settled = Message<"sous.worker.v1.Settled"> & {
  * Use `create(SettledSchema)` to create a new message.
  */
 export const SettledSchema: GenMessage<Settled> = /*@__PURE__*/
-  messageDesc(file_worker, 17);
+  messageDesc(file_worker, 18);
 
 /**
  * Outcome is the result for one job.
@@ -977,7 +1040,7 @@ export type Outcome = Message<"sous.worker.v1.Outcome"> & {
  * Use `create(OutcomeSchema)` to create a new message.
  */
 export const OutcomeSchema: GenMessage<Outcome> = /*@__PURE__*/
-  messageDesc(file_worker, 18);
+  messageDesc(file_worker, 19);
 
 /**
  * Enqueued is the result of an enqueue.
@@ -1012,7 +1075,7 @@ export type Enqueued = Message<"sous.worker.v1.Enqueued"> & {
  * Use `create(EnqueuedSchema)` to create a new message.
  */
 export const EnqueuedSchema: GenMessage<Enqueued> = /*@__PURE__*/
-  messageDesc(file_worker, 19);
+  messageDesc(file_worker, 20);
 
 /**
  * EnqueuedJob is a job that was added, or the one that has its unique key.
@@ -1041,7 +1104,7 @@ export type EnqueuedJob = Message<"sous.worker.v1.EnqueuedJob"> & {
  * Use `create(EnqueuedJobSchema)` to create a new message.
  */
 export const EnqueuedJobSchema: GenMessage<EnqueuedJob> = /*@__PURE__*/
-  messageDesc(file_worker, 20);
+  messageDesc(file_worker, 21);
 
 /**
  * Error is a failure with a code of the HTTP API.
@@ -1077,7 +1140,7 @@ export type Error = Message<"sous.worker.v1.Error"> & {
  * Use `create(ErrorSchema)` to create a new message.
  */
 export const ErrorSchema: GenMessage<Error> = /*@__PURE__*/
-  messageDesc(file_worker, 21);
+  messageDesc(file_worker, 22);
 
 /**
  * FieldError is a fault of one field.
@@ -1101,7 +1164,7 @@ export type FieldError = Message<"sous.worker.v1.FieldError"> & {
  * Use `create(FieldErrorSchema)` to create a new message.
  */
 export const FieldErrorSchema: GenMessage<FieldError> = /*@__PURE__*/
-  messageDesc(file_worker, 22);
+  messageDesc(file_worker, 23);
 
 /**
  * WorkerService serves workers.

@@ -129,13 +129,14 @@ func (a commands) queuePauseCommand() *cobra.Command {
 func (a commands) queueSetCommand() *cobra.Command {
 	var concurrency, rate int64
 	var window, retention time.Duration
-	var events string
+	var events, provider string
 	cmd := &cobra.Command{
 		Use: "set QUEUE", Short: "Limit the active jobs of a queue and the jobs that start in a time window, and set how long ended jobs are kept and which events are recorded",
 		Example: `  sous queue set emails --max-concurrency 20
   sous queue set emails --rate-limit 100 --rate-window 1m
   sous queue set emails --retention 24h
-  sous queue set emails --events all`,
+  sous queue set emails --events all
+  sous queue set agents --provider best`,
 		Args: cobra.ExactArgs(1),
 	}
 	flags := cmd.Flags()
@@ -144,6 +145,7 @@ func (a commands) queueSetCommand() *cobra.Command {
 	flags.DurationVar(&window, "rate-window", 0, "length of the window of --rate-limit (default 1s)")
 	flags.DurationVar(&retention, "retention", 0, "how long ended jobs are kept, from 1h to 8760h (0: as long as the tenant's others)")
 	flags.StringVar(&events, "events", "", "which events of jobs are recorded: all, ends (completed, dead, cancelled) or off")
+	flags.StringVar(&provider, "provider", "", "provider of models, or route, of jobs without a routing (\"\": none)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		queue, err := a.queueTarget(args[0])
 		if err != nil {
@@ -152,6 +154,9 @@ func (a commands) queueSetCommand() *cobra.Command {
 		var change client.QueueChange
 		if flags.Changed("events") {
 			change.Events = &events
+		}
+		if flags.Changed("provider") {
+			change.Provider = &provider
 		}
 		if flags.Changed("max-concurrency") {
 			change.MaxConcurrency = &concurrency
@@ -168,7 +173,7 @@ func (a commands) queueSetCommand() *cobra.Command {
 			change.RetentionMS = &ms
 		}
 		if change == (client.QueueChange{}) {
-			return fmt.Errorf("nothing to set: give --max-concurrency, --rate-limit, --rate-window, --retention or --events")
+			return fmt.Errorf("nothing to set: give --max-concurrency, --rate-limit, --rate-window, --retention, --events or --provider")
 		}
 		return a.printQueue(queue.Configure(cmd.Context(), change))
 	}
