@@ -169,6 +169,8 @@ interface WireJob {
   tags?: Record<string, string>;
   parent_id?: string;
   callback_of?: string;
+  provider?: string;
+  model?: string;
   created_at_ms: number;
 }
 
