@@ -276,9 +276,10 @@ func (r *Router) failedAt(ctx context.Context, tenant, id string, e *agent.Provi
 }
 
 // spent counts reported usage in the limits of its providers, and closes their circuits after a failure.
-// The fetch has taken the request of the first call. A report that was refused does not count.
+// The fetch has taken the request of the first call. The usage of a lost lease was spent, too; a report that is
+// refused for its form does not count.
 func (r *Router) spent(ctx context.Context, tenant string, outcome *api.JobOutcome, usage []agent.Usage) {
-	if len(usage) == 0 || !outcome.OK {
+	if len(usage) == 0 || !outcome.OK && outcome.Code != api.CodeJobLeaseLost {
 		return
 	}
 	view, err := r.registry.View(ctx, tenant)

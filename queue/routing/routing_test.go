@@ -163,6 +163,87 @@ func TestProviderErrors(t *testing.T) {
 	}
 }
 
+// circuit returns the stored circuit of main.
+func (b *bench) circuit() providers.Circuit {
+	b.t.Helper()
+	all, err := providers.New(b.store).Circuits(b.t.Context(), b.tenant)
+	if err != nil {
+		b.t.Fatalf("Circuits: %v", err)
+	}
+	return all["main"]
+}
+
+// TestUsageClosesACircuit: jobs that were under way do not open a circuit for longer, and the usage of a
+// later one closes it.
+func TestUsageClosesACircuit(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.enqueue(4, "main")
+	under := b.fetch(0, 3)
+	b.ms.Add(100)
+	overload := agent.ProviderError{Provider: "main", Kind: agent.FailureOverloaded}
+	b.fail(0, &under[0], overload)
+	opened := b.circuit()
+	for i := range under[1:] {
+		b.ms.Add(10)
+		b.fail(1, &under[1+i], overload)
+	}
+	if got := b.circuit(); opened.UntilMS == 0 || got != opened {
+		t.Errorf("got the circuit %+v after failures of jobs that were under way, want %+v", got, opened)
+	}
+	b.due(2 * time.Second)
+	j := b.fetch(1, 1)
+	if len(j) != 1 {
+		t.Fatalf("got %d jobs after the circuit, want 1", len(j))
+	}
+	beat := api.JobHeartbeat{ID: j[0].ID, LeaseEpoch: j[0].LeaseEpoch, Usage: []agent.Usage{{Seq: 1, Provider: "main", Model: "main-1", InputTokens: 1}}}
+	if out, err := b.routers[1].Heartbeat(t.Context(), b.tenant, []api.JobHeartbeat{beat}); err != nil || !out[0].OK {
+		t.Fatalf("Heartbeat: got %+v and error %v, want success", out, err)
+	}
+	if got := b.circuit(); got != (providers.Circuit{}) {
+		t.Errorf("got the circuit %+v after a call that was served, want none", got)
+	}
+}
+
+// TestReportsThatAreRefused: a report that is refused for its form counts in no limit, that of a lost
+// lease does.
+func TestReportsThatAreRefused(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.provider("main", ai.ProviderSettings{Kind: ai.KindOpenAI, BaseURL: "https://models.example/v1", Models: []string{"main-1"}, InputTokensPerMinute: 60_000})
+	b.enqueue(3, "main")
+	j := b.fetch(0, 1)
+	usage := []agent.Usage{{Provider: "main", Model: "main-1", InputTokens: 60_000, OutputTokens: -1}}
+	report := func(want api.Code) {
+		t.Helper()
+		out, err := b.routers[0].Ack(t.Context(), b.tenant, []api.JobAck{{ID: j[0].ID, LeaseEpoch: j[0].LeaseEpoch + 1, Usage: usage}})
+		if err != nil || out[0].Code != want {
+			t.Fatalf("Ack: got %+v and error %v, want code %s", out, err, want)
+		}
+	}
+	wait := func() time.Duration { // of a replica that has leased nothing
+		t.Helper()
+		p, err := providers.New(b.store).Get(t.Context(), b.tenant, "main")
+		if err != nil {
+			t.Fatalf("Get: %v", err)
+		}
+		d, err := providers.NewLimiter(b.store).Take(t.Context(), b.tenant, p, providers.Amounts{Input: 1}, 0)
+		if err != nil {
+			t.Fatalf("Take: %v", err)
+		}
+		return d
+	}
+	report(api.CodeInvalid)
+	if got := wait(); got != 0 {
+		t.Errorf("got a wait of %s after a report that was refused, want none", got)
+	}
+	usage[0].OutputTokens = 0
+	report(api.CodeJobLeaseLost)
+	if got := wait(); got < 30*time.Second {
+		t.Errorf("got a wait of %s after the tokens of a minute were used, want at least 30s", got)
+	}
+}
+
 // TestErrorMovesTheJob: an error that opens no circuit moves its job to the next target, and no other.
 func TestErrorMovesTheJob(t *testing.T) {
 	t.Parallel()
@@ -190,6 +271,9 @@ func TestJobsWaitForProviders(t *testing.T) {
 	b.due(time.Second)
 	if got := b.fetch(1, 1); len(got) != 0 {
 		t.Fatalf("got %+v while the circuit is open, want no job", got)
+	}
+	if got, err := b.broker.Get(t.Context(), b.tenant, j[0].ID); err != nil || got.State != api.JobRetrying || got.DueAtMS < b.ms.Load()+9_000 {
+		t.Errorf("got state %s, due in %d ms, and error %v; want it due when the circuit is over", got.State, got.DueAtMS-b.ms.Load(), err)
 	}
 	b.due(15 * time.Second)
 	got := b.fetch(1, 1)
