@@ -60,21 +60,26 @@ class Events {
   take(part) {
     const rest = this.#held.length > 0 ? Buffer.concat([this.#held, part]) : Buffer.from(part);
     const whole = [];
-    let begin = 0, end = this.#held.length; // what is held has no end of a line
-    for (; end < rest.length; end++) {
-      const c = rest[end];
-      if (c === 10 && this.#skipLF && end === begin) {
-        this.#skipLF = false;
-        begin++;
-        continue;
-      }
+    const find = (c, from) => { const at = rest.indexOf(c, from); return at < 0 ? rest.length : at; };
+    let begin = 0;
+    if (this.#skipLF && rest.length > 0) {
       this.#skipLF = false;
-      if (c !== 10 && c !== 13) continue;
-      this.#line(rest.toString("utf8", begin, end), whole);
-      this.#skipLF = c === 13;
-      begin = end + 1;
+      if (rest[0] === 10) begin = 1;
     }
-    if (this.#size + rest.length - begin > most) throw new McpError("a message of the MCP server exceeds 6 MiB", { code: "too_large" });
+    const from = Math.max(begin, this.#held.length); // what is held has no end of a line
+    let lf = find(10, from), cr = find(13, from);
+    while (lf < rest.length || cr < rest.length) {
+      const end = Math.min(lf, cr);
+      this.#line(rest.toString("utf8", begin, end), whole);
+      begin = end + 1;
+      if (end === cr) {
+        if (begin === rest.length) this.#skipLF = true;
+        else if (rest[begin] === 10) begin++;
+        cr = find(13, begin);
+      }
+      if (lf < begin) lf = find(10, begin);
+    }
+    if (this.#size + rest.length - begin > most) tooLarge();
     this.#held = Buffer.from(rest.subarray(begin));
     return whole;
   }
@@ -83,6 +88,7 @@ class Events {
     if (line !== "") {
       if (!line.startsWith("data:")) return;
       this.#size += line.length;
+      if (this.#size > most) tooLarge();
       this.#data[this.#data.length] = line.slice(line[5] === " " ? 6 : 5);
       return;
     }
@@ -90,6 +96,10 @@ class Events {
     this.#data = [];
     this.#size = 0;
   }
+}
+
+function tooLarge() {
+  throw new McpError("a message of the MCP server exceeds 6 MiB", { code: "too_large" });
 }
 
 function message(text) {
