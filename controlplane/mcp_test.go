@@ -363,6 +363,27 @@ func TestHostileMessages(t *testing.T) {
 	}
 }
 
+// Messages without params, and a panic behind a method, are answered: the SDK runs methods where a panic
+// would end the process.
+func TestMessagesDoNotEndTheServer(t *testing.T) {
+	t.Parallel()
+	h := start(t)
+	h.addTools(t, "hello")
+	for _, method := range []string{"initialize", "ping", "server/discover", "tools/list", "tools/call", "resources/list", "resources/templates/list", "resources/read"} {
+		for _, params := range []string{"", `,"params":{}`, `,"params":{"name":5,"uri":{},"cursor":[],"arguments":"x"}`} {
+			got := h.call(t, "POST", "/v1/mcp", `{"jsonrpc":"2.0","id":1,"method":"`+method+`"`+params+`}`)
+			if len(got.body) == 0 || got.status >= 500 {
+				t.Errorf("%s%s: got %d %s, want an answer", method, params, got.status, got.body)
+			}
+		}
+	}
+	h.engine.authorize = func(*api.Invocation) error { panic("oops") }
+	got := h.call(t, "POST", "/v1/mcp"+h.mcpQuery(), `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
+	if !strings.Contains(string(got.body), "an internal error occurred") {
+		t.Errorf("a panic: got %d %s, want an internal error", got.status, got.body)
+	}
+}
+
 // slow makes the engine wait until its context ends. ended is closed then.
 func (h *harness) slow() (begun, ended chan struct{}) {
 	begun, ended = make(chan struct{}), make(chan struct{})

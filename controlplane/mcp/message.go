@@ -128,7 +128,8 @@ func isID(text string) bool {
 
 // build writes the message that is passed on.
 func (m *message) build(members map[string]json.RawMessage) error {
-	out := map[string]any{"jsonrpc": "2.0", "method": m.method}
+	// The SDK passes params that are left out on as nil.
+	out := map[string]any{"jsonrpc": "2.0", "method": m.method, "params": map[string]any{}}
 	if m.id != "" {
 		out["id"] = members["id"]
 	}

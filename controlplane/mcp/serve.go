@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -22,11 +23,18 @@ const listTTL = 5000
 // methods answers the methods about tools and resources in place of the SDK, whose lists are fixed. The
 // context of a call ends with its HTTP request, and when the client cancels it.
 func (a *API) methods(next sdk.MethodHandler) sdk.MethodHandler {
-	return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
+	return func(ctx context.Context, method string, req sdk.Request) (answer sdk.Result, failed error) {
 		s := sessionOf(ctx)
 		if s == nil {
 			return nil, errors.New("mcp: a method outside of a request")
 		}
+		// The SDK runs methods in goroutines of their own, where a panic would end the process.
+		defer func() {
+			if p := recover(); p != nil {
+				a.log.Error("panic", zap.String("method", method), zap.Any("panic", p), zap.ByteString("stack", debug.Stack()))
+				answer, failed = nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "an internal error occurred"}
+			}
+		}()
 		if !methods[method] {
 			return next(ctx, method, req)
 		}
