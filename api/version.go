@@ -1,6 +1,7 @@
 package api
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 )
@@ -66,6 +67,11 @@ type VersionConfig struct {
 	MaxEventAgeMS int64        `json:"max_event_age_ms,omitempty"`
 	OnSuccess     *Destination `json:"on_success,omitempty"`
 	OnFailure     *Destination `json:"on_failure,omitempty"`
+	// Description says what the version does, for models that may call it. A version with an
+	// InputSchema, a JSON Schema of an object, is a tool at /v1/mcp; OutputSchema is that of its result.
+	Description  string          `json:"description,omitempty"`
+	InputSchema  json.RawMessage `json:"input_schema,omitempty"`
+	OutputSchema json.RawMessage `json:"output_schema,omitempty"`
 	// Record is nil for a version of which every activation is recorded and kept as long as the
 	// tenant's others.
 	Record *Recording `json:"record,omitempty"`
@@ -135,6 +141,7 @@ const (
 	MaxMaxConcurrency     = 1000
 	MaxEnvEntries         = 128
 	MaxEnvBytes           = 32 << 10
+	MaxToolSchemaBytes    = 32 << 10 // of an InputSchema or OutputSchema
 )
 
 // Capabilities lists the resources outside the sandbox that a version may use. A nil

@@ -53,6 +53,8 @@ var accessRows = []row{
 	{route: "GET /v1/limits", roles: "*", reach: reachAll, path: "/v1/limits", body: "", action: ""},
 	{route: "GET /v1/whoami", roles: "*", reach: reachAll, path: "/v1/whoami", body: "", action: ""},
 
+	{route: "POST /v1/mcp", roles: "*", reach: reachAll, path: "/v1/mcp", body: "{}", action: ""},
+
 	{route: "GET /v1/admin/mirror", roles: "a", reach: reachNoTenant, path: "/v1/admin/mirror", body: "", action: "cs:mirror:read"},
 	{route: "POST /v1/admin/mirror:rebuild", roles: "a", reach: reachNoTenant, path: "/v1/admin/mirror:rebuild", body: "", action: "cs:mirror:rebuild"},
 

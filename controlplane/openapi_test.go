@@ -190,7 +190,7 @@ func TestDocumentHasEveryRoute(t *testing.T) {
 		space  = docs + "/namespaces/{document_namespace}"
 	)
 	want := []string{
-		"GET /healthz", "GET /readyz", "GET /v1/limits", "GET /v1/whoami", "GET /v1/admin/mirror", "POST /v1/admin/mirror:rebuild",
+		"GET /healthz", "GET /readyz", "GET /v1/limits", "GET /v1/whoami", "GET /v1/admin/mirror", "POST /v1/admin/mirror:rebuild", "POST /v1/mcp",
 		"GET " + tenant, "GET " + tenant + "/namespaces",
 		"POST " + fns, "GET " + fns, "GET " + fns + ":calls", "GET " + fn, "DELETE " + fn,
 		"PUT " + fn + "/draft",

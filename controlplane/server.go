@@ -15,6 +15,7 @@
 //	mirror     the state of the mirror
 //	search     searches of jobs across queues, from the mirror
 //	bulk       operations on the jobs of a search
+//	mcp        the Model Context Protocol
 //	web        the HTTP endpoints of functions, past the router
 //	docsite    the documentation
 //
@@ -52,6 +53,7 @@ import (
 	domainsapi "github.com/codesous/sous/controlplane/domains"
 	"github.com/codesous/sous/controlplane/functions"
 	"github.com/codesous/sous/controlplane/jobs"
+	mcpapi "github.com/codesous/sous/controlplane/mcp"
 	mirrorapi "github.com/codesous/sous/controlplane/mirror"
 	providersapi "github.com/codesous/sous/controlplane/providers"
 	"github.com/codesous/sous/controlplane/rest"
@@ -286,6 +288,10 @@ func (s *Server) endpoints(ctx context.Context, engine Engine, broker *queue.Bro
 	if err := metrics.Register(cfg.Metrics, jobsAPI.Collectors()...); err != nil {
 		return nil, err
 	}
+	mcp := mcpapi.New(mcpapi.Config{Store: s.store, Engine: engine, REST: s.Handler, Logger: cfg.Logger, Version: cfg.Version})
+	if err := s.store.Subscribe(s.life, mcp.OnChange); err != nil {
+		return nil, err
+	}
 	searcher := mirrorsearch.New(cfg.Mirror, 0)
 	if cfg.Bulk == nil {
 		cfg.Bulk, err = bulk.New(s.store, broker, searcher, cfg.Logger)
@@ -308,6 +314,7 @@ func (s *Server) endpoints(ctx context.Context, engine Engine, broker *queue.Bro
 		domainsapi.New(s.store, cfg.DomainResolver, cfg.reserved(), cfg.Clock),
 		webhooksapi.New(s.store, cfg.Secrets),
 		mirrorapi.New(cfg.MirrorControl),
+		mcp,
 		docsite.New(docs.Pages),
 	} {
 		all = append(all, resource.Endpoints()...)

@@ -120,3 +120,28 @@ func (r *Aliases) Delete(ctx context.Context, tenant, namespace, function, alias
 	}
 	return err
 }
+
+// Versions returns for each of the functions the version that its alias of a name points at, 0 where
+// it has no such alias.
+func (r *Aliases) Versions(ctx context.Context, tenant, namespace string, functions []string, alias string) ([]int64, error) {
+	keys := make([]string, len(functions))
+	for i, name := range functions {
+		keys[i] = r.s.keys.function(tenant, namespace, name).alias(alias)
+	}
+	raws, err := r.s.GetMany(ctx, keys)
+	if err != nil {
+		return nil, Failure(ctx, "read aliases", err)
+	}
+	numbers := make([]int64, len(functions))
+	for i, raw := range raws {
+		if raw == "" {
+			continue
+		}
+		a, err := Decode[api.Alias](raw)
+		if err != nil {
+			return nil, err
+		}
+		numbers[i] = a.Version
+	}
+	return numbers, nil
+}

@@ -31,6 +31,8 @@ const (
 	ChangeLimits = "limits"
 	// ChangeRan: activations of Functions began or ended. Package activity sends it.
 	ChangeRan = "ran"
+	// ChangeCall: the client of the MCP endpoint cancelled Call.
+	ChangeCall = "call"
 	// ChangeResubscribed is never published. Subscribe passes it on when the connection was
 	// re-established, since changes before that may have been missed.
 	ChangeResubscribed = "resubscribed"
@@ -53,6 +55,7 @@ type Change struct {
 	Binding      string `json:"binding,omitempty"`
 	Secret       string `json:"secret,omitempty"`
 	Domain       string `json:"domain,omitempty"`
+	Call         string `json:"call,omitempty"`
 	Functions    string `json:"functions,omitempty"` // tenant/namespace/name, separated by spaces
 }
 

@@ -155,7 +155,7 @@ func callOutcome(ctx context.Context, err error) string {
 // heard counts a change notice. Kinds that this release does not know share one label.
 func (m *storeMetrics) heard(kind string) {
 	switch kind {
-	case ChangeFunction, ChangeCancel, ChangeKey, ChangeBinding, ChangeSecret, ChangeLimits, ChangeResubscribed:
+	case ChangeFunction, ChangeCancel, ChangeKey, ChangeBinding, ChangeSecret, ChangeLimits, ChangeCall, ChangeResubscribed:
 	default:
 		kind = metrics.Other
 	}

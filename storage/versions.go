@@ -98,6 +98,30 @@ func (r *Versions) List(ctx context.Context, tenant, namespace, function string,
 	return items, next, nil
 }
 
+// GetEach returns for each of the functions its version of the number at the same index. The numbers are
+// those of aliases, so the versions exist.
+func (r *Versions) GetEach(ctx context.Context, tenant, namespace string, functions []string, numbers []int64) ([]api.Version, error) {
+	keys := make([]string, len(functions))
+	for i, name := range functions {
+		keys[i] = r.s.keys.function(tenant, namespace, name).versionMeta(numbers[i])
+	}
+	raws, err := r.s.GetMany(ctx, keys)
+	if err != nil {
+		return nil, Failure(ctx, "read versions", err)
+	}
+	versions := make([]api.Version, len(functions))
+	for i, raw := range raws {
+		if raw == "" {
+			return nil, versionNotFound(numbers[i])
+		}
+		versions[i], err = Decode[api.Version](raw)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return versions, nil
+}
+
 // Bundle returns a version's canonical tar. CodeVersionNotFound.
 func (r *Versions) Bundle(ctx context.Context, tenant, namespace, function string, n int64) ([]byte, error) {
 	latest, err := r.Latest(ctx, tenant, namespace, function)

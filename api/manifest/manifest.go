@@ -16,11 +16,14 @@ package manifest
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/bundle"
+	"github.com/codesous/sous/api/schema"
 )
 
 // SchemaV1 is the required value of a manifest's schema field.
@@ -63,6 +66,9 @@ type Config struct {
 	OnSuccess      *api.Destination  `json:"on_success,omitempty"`
 	OnFailure      *api.Destination  `json:"on_failure,omitempty"`
 	Record         *api.Recording    `json:"record,omitempty"`
+	Description    string            `json:"description,omitempty"`
+	InputSchema    json.RawMessage   `json:"input_schema,omitempty"`
+	OutputSchema   json.RawMessage   `json:"output_schema,omitempty"`
 }
 
 // maxBytes is the length of the largest manifest. All its parts are checked on the server.
@@ -117,7 +123,66 @@ func (c *Config) validate() error {
 	if c.CORS != nil && c.CORS.AllowCredentials && slices.Contains(c.CORS.AllowOrigins, "*") {
 		return configError("config.cors.allow_origins", `"*" cannot stand with allow_credentials`)
 	}
+	for name, text := range map[string]json.RawMessage{"input_schema": c.InputSchema, "output_schema": c.OutputSchema} {
+		if err := validateToolSchema("config."+name, text); err != nil {
+			return err
+		}
+	}
 	return validateAuthz(c.Authz)
+}
+
+// validateToolSchema returns an error for a schema of a tool that is too large, or none. Its errors have
+// paths below path.
+func validateToolSchema(path string, text json.RawMessage) error {
+	if len(text) == 0 {
+		return nil
+	}
+	if len(text) > api.MaxToolSchemaBytes {
+		return configError(path, "exceeds "+api.SizeText(api.MaxToolSchemaBytes))
+	}
+	_, err := schema.Compile(text)
+	var coded *api.Error
+	if !errors.As(err, &coded) {
+		return err
+	}
+	for _, f := range coded.Fields {
+		return configError(path+strings.TrimPrefix(f.Path, "schema"), f.Message)
+	}
+	return configError(path, coded.Message)
+}
+
+// Overrides returns those settings of a version of fn that the manifest in its files and the defaults do
+// not explain: the config that publishes its files with the same settings.
+func Overrides(fn api.Function, version api.VersionConfig, files map[string][]byte) (map[string]json.RawMessage, error) {
+	plain, err := Resolve(fn, files, nil)
+	if err != nil {
+		return nil, err
+	}
+	now, err := Fields(version)
+	if err != nil {
+		return nil, err
+	}
+	before, err := Fields(plain)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]json.RawMessage{}
+	for _, name := range ConfigFields() {
+		if value, ok := now[name]; ok && string(value) != string(before[name]) {
+			out[name] = value
+		}
+	}
+	return out, nil
+}
+
+// Fields returns the JSON of each field of a version's configuration.
+func Fields(config api.VersionConfig) (map[string]json.RawMessage, error) {
+	raw, err := json.Marshal(config)
+	if err != nil {
+		return nil, err
+	}
+	var out map[string]json.RawMessage
+	return out, json.Unmarshal(raw, &out)
 }
 
 // validateAuthz returns an error for roles that no key can have: a list of only such roles,
@@ -191,6 +256,9 @@ func Resolve(fn api.Function, files map[string][]byte, config json.RawMessage) (
 		OnSuccess:      c.OnSuccess,
 		OnFailure:      c.OnFailure,
 		Record:         c.Record,
+		Description:    c.Description,
+		InputSchema:    c.InputSchema,
+		OutputSchema:   c.OutputSchema,
 	}, nil
 }
 

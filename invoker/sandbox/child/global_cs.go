@@ -31,6 +31,7 @@ func platform(r *realm) goja.Value {
 		{"cadence", csCadence},
 		{"secrets", csSecrets},
 		{"ai", csAI},
+		{"mcp", csMCP},
 	})
 }
 

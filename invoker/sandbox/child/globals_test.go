@@ -119,6 +119,8 @@ func answer(c wire.HostCall) *wire.HostReply {
 			return refused("CS_INTERNAL", err.Error())
 		}
 		switch {
+		case strings.Contains(head.URL, "/mcp/"):
+			return answerMCP(head, c.Blob)
 		case strings.HasSuffix(head.URL, "/never"):
 			return nil
 		case strings.HasSuffix(head.URL, "/denied"):

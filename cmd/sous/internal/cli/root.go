@@ -20,6 +20,7 @@
 //	usage       sous usage, limits, kv
 //	webhooks    sous webhook
 //	providers   sous provider
+//	mcp         sous mcp
 //
 // Package command stands below all of them: it holds what commands share, such as output,
 // targets, profiles and exit codes. Imports point from cli to the commands to command. Only
@@ -45,6 +46,7 @@ import (
 	"github.com/codesous/sous/cmd/sous/internal/cli/domains"
 	"github.com/codesous/sous/cmd/sous/internal/cli/functions"
 	"github.com/codesous/sous/cmd/sous/internal/cli/jobs"
+	"github.com/codesous/sous/cmd/sous/internal/cli/mcp"
 	"github.com/codesous/sous/cmd/sous/internal/cli/providers"
 	"github.com/codesous/sous/cmd/sous/internal/cli/schedules"
 	"github.com/codesous/sous/cmd/sous/internal/cli/usage"
@@ -107,7 +109,7 @@ or cannot be reached, 3 the function failed.`,
 	own := commands{a}
 	root.AddCommand(own.devCommand(), own.serveCommand(), own.profileCommand(), own.doctorCommand(), own.healthCommand(), own.versionCommand(), own.namespaceCommand(), own.whoamiCommand(), own.openCommand(), own.topCommand(), own.mirrorCommand())
 	for _, commands := range [][]*cobra.Command{
-		functions.Commands(a), activations.Commands(a), jobs.Commands(a), documents.Commands(a), domains.Commands(a), schedules.Commands(a), cadence.Commands(a), access.Commands(a), usage.Commands(a), webhooks.Commands(a), providers.Commands(a),
+		functions.Commands(a), activations.Commands(a), jobs.Commands(a), documents.Commands(a), domains.Commands(a), schedules.Commands(a), cadence.Commands(a), access.Commands(a), usage.Commands(a), webhooks.Commands(a), providers.Commands(a), mcp.Commands(a),
 	} {
 		root.AddCommand(commands...)
 	}

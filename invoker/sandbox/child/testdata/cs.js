@@ -19,7 +19,7 @@ export default async function () {
   const long = await rejects("ttl over the limit", cs.kv.set("k", 1, { ttlSeconds: 315360001 }), "ttlSeconds is 1 to 315360000");
   check("ttl over the limit", long.code, "CS_RUNTIME_INVALID_ARGUMENT");
   await rejects("options", cs.kv.set("k", 1, 60), "options must be an object");
-  check("members", [Object.keys(cs), Object.keys(cs.kv)], [["log", "env", "kv", "storage", "http", "queue", "invoke", "respond", "job", "step", "sleep", "waitForEvent", "waitForApproval", "cadence", "secrets", "ai"], ["get", "set", "del"]]);
+  check("members", [Object.keys(cs), Object.keys(cs.kv)], [["log", "env", "kv", "storage", "http", "queue", "invoke", "respond", "job", "step", "sleep", "waitForEvent", "waitForApproval", "cadence", "secrets", "ai", "mcp"], ["get", "set", "del"]]);
   check("no leftovers", [typeof window, typeof Deno, "fetch" in globalThis, "nope" in globalThis], ["undefined", "undefined", true, false]);
   const original = fetch; globalThis.fetch = 1; check("replaced", fetch, 1); delete globalThis.fetch; check("deleted", typeof fetch, "undefined"); globalThis.fetch = original;
 }

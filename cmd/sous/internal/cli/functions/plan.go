@@ -157,11 +157,11 @@ func (p *plan) compare(kept []string) ([]change, error) {
 	if err != nil {
 		return changes, nil //nolint:nilerr // documented
 	}
-	from, err := fieldsOf(p.now.version.Config)
+	from, err := manifest.Fields(p.now.version.Config)
 	if err != nil {
 		return nil, err
 	}
-	to, err := fieldsOf(resolved)
+	to, err := manifest.Fields(resolved)
 	if err != nil {
 		return nil, err
 	}

@@ -79,42 +79,11 @@ func versionOf(ctx context.Context, fn *client.Function, record api.Function, nu
 		return nil, fmt.Errorf("the bundle of version %d: %w", number, err)
 	}
 	r := &running{record: record, version: version, files: files}
-	r.overrides, err = overridesOf(record, version, files)
-	return r, err
-}
-
-// overridesOf returns the settings of a version that its manifest and the defaults do not
-// explain.
-func overridesOf(record api.Function, version api.Version, files map[string][]byte) (map[string]json.RawMessage, error) {
-	plain, err := manifest.Resolve(record, files, nil)
+	r.overrides, err = manifest.Overrides(record, version.Config, files)
 	if err != nil {
 		return nil, fmt.Errorf("the manifest of version %d: %w", version.Version, err)
 	}
-	now, err := fieldsOf(version.Config)
-	if err != nil {
-		return nil, err
-	}
-	before, err := fieldsOf(plain)
-	if err != nil {
-		return nil, err
-	}
-	out := map[string]json.RawMessage{}
-	for _, name := range manifest.ConfigFields() {
-		if value, ok := now[name]; ok && string(value) != string(before[name]) {
-			out[name] = value
-		}
-	}
-	return out, nil
-}
-
-// fieldsOf returns the JSON of each field of a version's configuration.
-func fieldsOf(config api.VersionConfig) (map[string]json.RawMessage, error) {
-	raw, err := json.Marshal(config)
-	if err != nil {
-		return nil, err
-	}
-	var out map[string]json.RawMessage
-	return out, json.Unmarshal(raw, &out)
+	return r, nil
 }
 
 // configOf returns the config of a publication: what the running version overrides, replaced

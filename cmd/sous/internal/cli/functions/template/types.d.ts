@@ -51,6 +51,66 @@ interface Cs {
   readonly secrets: CsSecrets;
   /** Models of the tenant's providers. Capability: `ai`. */
   readonly ai: CsAi;
+  /** Servers of the Model Context Protocol. Capability: `http`, with the host of the server. */
+  readonly mcp: CsMcp;
+}
+
+interface CsMcp {
+  /**
+   * Connects to a server by streamable HTTP. `secret` names a secret that is sent as bearer token.
+   * @throws {McpError}
+   */
+  connect(url: string | URL, options?: { headers?: HeadersInit; secret?: string; signal?: AbortSignal }): Promise<McpClient>;
+}
+
+/**
+ * `code` is that of the server's error, or `http`, `version`, `too_large`, `bad_answer`, `no_answer` or
+ * `closed`. Failures of `fetch` are its errors.
+ */
+interface McpError extends Error {
+  code: number | string;
+  data?: any;
+  /** The status of the server's answer. */
+  status?: number;
+}
+
+interface McpOptions {
+  /** Cancels the request, and notifies the server. */
+  signal?: AbortSignal;
+  onProgress?: (progress: { progress: number; total?: number; message?: string }) => void;
+}
+
+interface McpClient {
+  readonly protocolVersion: string;
+  readonly serverInfo: { name: string; version: string; title?: string };
+  readonly capabilities: Record<string, any>;
+  readonly instructions?: string;
+  listTools(params?: { cursor?: string }, options?: McpOptions): Promise<{ tools: McpTool[]; nextCursor?: string }>;
+  callTool(name: string, args?: Record<string, unknown>, options?: McpOptions): Promise<McpToolResult>;
+  listResources(params?: { cursor?: string }, options?: McpOptions): Promise<{ resources: any[]; nextCursor?: string }>;
+  listResourceTemplates(params?: { cursor?: string }, options?: McpOptions): Promise<{ resourceTemplates: any[]; nextCursor?: string }>;
+  readResource(uri: string, options?: McpOptions): Promise<{ contents: { uri: string; mimeType?: string; text?: string; blob?: string }[] }>;
+  listPrompts(params?: { cursor?: string }, options?: McpOptions): Promise<{ prompts: any[]; nextCursor?: string }>;
+  getPrompt(name: string, args?: Record<string, string>, options?: McpOptions): Promise<{ description?: string; messages: any[] }>;
+  ping(options?: McpOptions): Promise<object>;
+  /** Sends any other request. */
+  request<T = any>(method: string, params?: object, options?: McpOptions): Promise<T>;
+  /** Ends the session. Connections that are open when the activation ends need no call. */
+  close(): Promise<void>;
+}
+
+interface McpTool {
+  name: string;
+  title?: string;
+  description?: string;
+  inputSchema: object;
+  outputSchema?: object;
+}
+
+interface McpToolResult {
+  content: { type: string; text?: string; [member: string]: any }[];
+  structuredContent?: any;
+  isError?: boolean;
 }
 
 interface CsAi {
