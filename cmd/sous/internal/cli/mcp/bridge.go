@@ -248,7 +248,7 @@ func (b *bridge) exchange(ctx context.Context, m *message) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = response.Body.Close() }() // what is left is not read
+	defer func() { _ = response.Body.Close() }() // the rest is not read
 	if m.Method == "initialize" {
 		b.mu.Lock()
 		b.session = response.Header.Get("Mcp-Session-Id")
