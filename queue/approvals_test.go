@@ -8,8 +8,10 @@ import (
 	"time"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/agent"
 	"github.com/codesous/sous/api/approval"
 	"github.com/codesous/sous/api/approval/policy"
+	"github.com/codesous/sous/api/event"
 	"github.com/codesous/sous/queue"
 	"github.com/codesous/sous/queue/approvals"
 	"github.com/codesous/sous/storage"
@@ -336,4 +338,71 @@ func TestVotesMayBeCut(t *testing.T) {
 			t.Errorf("after %d writes: got %s with %d votes, want pending with 2", k, j.State, len(j.Approval.Votes))
 		}
 	}
+}
+
+// TestACostlyJobIsHeld: a job is held when it reports to have spent so much, and not again once approved.
+func TestACostlyJobIsHeld(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		most := agent.USD(100)
+		f.policy(t, "costly", voters(finance), func(s *policy.Settings) { s.Match.MinCostUSD = &most })
+		id := f.add(t, job(`1`))[0].ID
+		spend := func(cost agent.USD, want api.JobState) {
+			t.Helper()
+			leased := f.fetch(t, 1)[0]
+			out, err := f.Ack(t.Context(), f.tenant, []api.JobAck{{ID: id, LeaseEpoch: leased.LeaseEpoch, Continue: true, Usage: []agent.Usage{{Seq: 1, Model: "m", CostUSD: &cost}}}})
+			if err != nil || !out[0].OK || out[0].State != want {
+				t.Fatalf("ack with %s USD: got %+v, error %v, want state %s", cost, out, err, want)
+			}
+		}
+		spend(99, api.JobPending)
+		spend(1, api.JobHeld)
+		if err := f.vote(t, id, ballot("key_x", true, "role:sales")); api.ErrorCode(err) != api.CodeApprovalDenied {
+			t.Errorf("vote of another role: got %v, want CodeApprovalDenied", err)
+		}
+		if err := f.vote(t, id, ballot("key_a", true, finance)); err != nil {
+			t.Errorf("vote: got %v, want no error", err)
+		}
+		spend(50, api.JobPending)
+	})
+}
+
+// TestVotesOfOthers: a requester has no vote, neither its own nor by a delegate, and delegator and
+// delegate have one vote together.
+func TestVotesOfOthers(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, f *fixture) {
+		f.policy(t, "money", count(2), voters(finance))
+		ctx := event.WithActor(t.Context(), "key_me")
+		added, err := f.Enqueue(ctx, queue.Enqueue{Tenant: f.tenant, Namespace: namespace, Queue: emails, Jobs: []api.NewJob{job(`1`)}})
+		if err != nil {
+			t.Fatalf("Enqueue: %v", err)
+		}
+		id := added[0].ID
+		delegate := func(key, of string) approvals.Ballot {
+			b := ballot(key, true)
+			b.Standings = append(b.Standings, approvals.Standing{Key: of, Of: of, Roles: []string{finance}})
+			return b
+		}
+		for _, tt := range []struct {
+			name string
+			b    approvals.Ballot
+			code api.Code
+		}{
+			{"the requester", ballot("key_me", true, finance), api.CodeApprovalDenied},
+			{"a delegate of the requester", delegate("key_b", "key_me"), api.CodeApprovalDenied},
+			{"the requester as a delegate", delegate("key_me", "key_a"), api.CodeApprovalDenied},
+			{"a delegate", delegate("key_b", "key_a"), ""},
+			{"its delegator", ballot("key_a", true, finance), api.CodeJobState},
+			{"a second delegate", delegate("key_c", "key_a"), api.CodeJobState},
+		} {
+			if err := f.vote(t, id, tt.b); api.ErrorCode(err) != tt.code {
+				t.Errorf("vote of %s: got %v, want code %q", tt.name, err, tt.code)
+			}
+		}
+		f.state(t, id, api.JobHeld)
+		if votes := f.get(t, id).Approval.Votes; len(votes) != 1 || votes[0].OnBehalfOf != "key_a" {
+			t.Errorf("votes: got %+v, want one on behalf of key_a", votes)
+		}
+	})
 }
