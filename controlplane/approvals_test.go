@@ -23,7 +23,7 @@ func TestApprovalPolicies(t *testing.T) {
 	h.call(t, "PUT", path, some, "If-None-Match", "*").refused(t, 412, api.CodePreconditionFailed)
 	for _, body := range []string{
 		`{}`, `{"match":{}}`, `{"match":{"queue":"A b"}}`, `{"match":{"queue":"q"},"mode":"most"}`, `{"match":{"queue":"q"},"mode":"all"}`,
-		`{"match":{"queue":"q"},"mode":"count"}`, `{"match":{"queue":"q"},"count":2}`, `{"match":{"queue":"q"},"approvers":["nobody"]}`,
+		`{"match":{"queue":"q"},"mode":"count"}`, `{"match":{"queue":"q"},"count":2}`, `{"match":{"queue":"q"},"approvers":["unknown"]}`,
 		`{"match":{"queue":"q"},"approvers":["admin","admin"]}`, `{"match":{"queue":"q"},"expires_after_ms":5}`, `{"match":{"queue":"q"},"on_expiry":"ask"}`,
 		`{"match":{"min_cost_usd":0}}`, `{"match":{"min_cost_usd":-1}}`, `{"match":{"tag":"=x"}}`, `{"match":{"queue":"q"},"color":1}`,
 	} {
