@@ -46,6 +46,7 @@ import (
 	"github.com/codesous/sous/api/domain"
 	"github.com/codesous/sous/controlplane/access"
 	"github.com/codesous/sous/controlplane/admission"
+	approvalsapi "github.com/codesous/sous/controlplane/approvals"
 	budgetsapi "github.com/codesous/sous/controlplane/budgets"
 	bulkapi "github.com/codesous/sous/controlplane/bulk"
 	"github.com/codesous/sous/controlplane/docsite"
@@ -292,6 +293,7 @@ func (s *Server) endpoints(ctx context.Context, engine Engine, broker *queue.Bro
 	if err := s.store.Subscribe(s.life, mcp.OnChange); err != nil {
 		return nil, err
 	}
+	approvalsAPI := approvalsapi.New(s.store, broker)
 	searcher := mirrorsearch.New(cfg.Mirror, 0)
 	if cfg.Bulk == nil {
 		cfg.Bulk, err = bulk.New(s.store, broker, searcher, cfg.Logger)
@@ -309,6 +311,7 @@ func (s *Server) endpoints(ctx context.Context, engine Engine, broker *queue.Bro
 		tenancy.New(s.store, cfg.Quotas, cfg.Secrets, s.auth, cfg.Clock),
 		spendingapi.New(s.store, broker.Prices()),
 		budgetsapi.New(broker.Budgets()),
+		approvalsAPI,
 		providersapi.New(s.store, cfg.Clock),
 		triggers.New(s.store, schedules, engine, cfg.Clock),
 		domainsapi.New(s.store, cfg.DomainResolver, cfg.reserved(), cfg.Clock),

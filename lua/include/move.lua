@@ -2,7 +2,7 @@
 -- jobs have. The arguments are those of job_move.lua.
 local function note_moves(runs, n)
   for i = 1, n do
-    local first = 5 + 19 * (i - 1)
+    local first = 5 + 20 * (i - 1)
     local id, read, new_run = unpack(ARGV, first, first + 2)
     local events, detail = unpack(ARGV, first + 17, first + 18)
     if runs[i] == read and read ~= new_run then
@@ -25,4 +25,10 @@ local function set_field(key, field, value)
   if field ~= '' then
     redis.call('HSET', key, field, value)
   end
+end
+
+-- made_by_another reports whether the new run of a move that writes a spec was written with another one:
+-- two votes on an approval at the same time have the same new run.
+local function made_by_another(spec_key, new_spec)
+  return new_spec ~= '' and redis.call('GET', spec_key) ~= new_spec
 end
