@@ -22,9 +22,9 @@ import (
 const finance = "role:finance"
 
 // policy sets a policy of the tenant for the queue emails.
-func (f *fixture) policy(t testing.TB, name string, change ...func(*policy.Settings)) {
+func (f *fixture) policy(t testing.TB, name string, change ...func(*policy.Rules)) {
 	t.Helper()
-	s := policy.Settings{Match: policy.Match{Queue: emails}}
+	s := policy.Rules{Match: policy.Match{Queue: emails}}
 	for _, c := range change {
 		c(&s)
 	}
@@ -33,16 +33,16 @@ func (f *fixture) policy(t testing.TB, name string, change ...func(*policy.Setti
 	}
 }
 
-func count(n int) func(*policy.Settings) {
-	return func(s *policy.Settings) { s.Mode, s.Count = approval.ModeCount, n }
+func count(n int) func(*policy.Rules) {
+	return func(s *policy.Rules) { s.Mode, s.Count = approval.ModeCount, n }
 }
 
-func voters(names ...string) func(*policy.Settings) {
-	return func(s *policy.Settings) { s.Approvers = names }
+func voters(names ...string) func(*policy.Rules) {
+	return func(s *policy.Rules) { s.Approvers = names }
 }
 
-func expiring(after time.Duration, then string) func(*policy.Settings) {
-	return func(s *policy.Settings) { s.ExpiresAfterMS, s.OnExpiry = after.Milliseconds(), then }
+func expiring(after time.Duration, then string) func(*policy.Rules) {
+	return func(s *policy.Rules) { s.ExpiresAfterMS, s.OnExpiry = after.Milliseconds(), then }
 }
 
 // ballot is a vote of a key that has the roles.
@@ -141,7 +141,7 @@ func TestNoWayAroundAnApproval(t *testing.T) {
 		}
 		f.state(t, id, api.JobPending)
 
-		f.policy(t, "other", func(s *policy.Settings) { s.Match.Queue = "safe" }, voters(finance))
+		f.policy(t, "other", func(s *policy.Rules) { s.Match.Queue = "safe" }, voters(finance))
 		added, err := f.Enqueue(t.Context(), queue.Enqueue{Tenant: f.tenant, Namespace: namespace, Queue: "unsafe", Jobs: []api.NewJob{{}}})
 		if err != nil {
 			t.Fatalf("Enqueue: %v", err)
@@ -184,7 +184,7 @@ func TestDependentsAreHeld(t *testing.T) {
 func TestAllApproversVoteOnce(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
-		f.policy(t, "both", voters(finance, "role:legal"), func(s *policy.Settings) { s.Mode = approval.ModeAll })
+		f.policy(t, "both", voters(finance, "role:legal"), func(s *policy.Rules) { s.Mode = approval.ModeAll })
 		id := f.add(t, job(`1`))[0].ID
 		both := ballot("key_ab", true, finance, "role:legal")
 		if err := f.vote(t, id, both); err != nil {
@@ -345,7 +345,7 @@ func TestACostlyJobIsHeld(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, f *fixture) {
 		most := agent.USD(100)
-		f.policy(t, "costly", voters(finance), func(s *policy.Settings) { s.Match.MinCostUSD = &most })
+		f.policy(t, "costly", voters(finance), func(s *policy.Rules) { s.Match.MinCostUSD = &most })
 		id := f.add(t, job(`1`))[0].ID
 		spend := func(cost agent.USD, want api.JobState) {
 			t.Helper()

@@ -75,7 +75,7 @@ func (t *Tenant) ApprovalPolicies(ctx context.Context) ([]policy.Policy, error) 
 }
 
 // PutApprovalPolicy creates an approval policy or replaces its settings. CodeInvalid, CodeCapacityLimit.
-func (t *Tenant) PutApprovalPolicy(ctx context.Context, name string, s policy.Settings) (policy.Policy, error) {
+func (t *Tenant) PutApprovalPolicy(ctx context.Context, name string, s policy.Rules) (policy.Policy, error) {
 	var out policy.Policy
 	_, err := t.c.call(ctx, &request{method: http.MethodPut, path: t.path("approval-policies", name)}, s, &out)
 	return out, err

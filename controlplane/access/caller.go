@@ -19,6 +19,7 @@ import (
 	"strings"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/whoami"
 )
 
 // Caller is the authenticated sender of a request. It is shared between requests and
@@ -58,13 +59,13 @@ func Unknown() *Caller { return &Caller{Namespace: "-"} }
 func (c *Caller) Principal() api.Principal { return api.Principal{Sub: c.Sub, Roles: c.roles} }
 
 // Identity describes c, without the parts about the server.
-func (c *Caller) Identity() api.Identity {
-	id := api.Identity{
-		Auth: api.AuthKeys, KeyID: c.Sub, Name: c.name, Tenant: c.Tenant, Namespace: c.Namespace,
+func (c *Caller) Identity() whoami.Identity {
+	id := whoami.Identity{
+		Auth: whoami.AuthKeys, KeyID: c.Sub, Name: c.name, Tenant: c.Tenant, Namespace: c.Namespace,
 		Roles: c.roles, ExpiresAtMS: c.expiresMS,
 	}
 	if c.local {
-		id.Auth, id.KeyID = api.AuthOff, ""
+		id.Auth, id.KeyID = whoami.AuthOff, ""
 	}
 	return id
 }

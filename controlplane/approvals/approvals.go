@@ -41,14 +41,14 @@ type API struct {
 	policies  *storeapprovals.Repository
 	keys      *storeaccess.APIKeys
 	store     *storage.Store
-	bodies    rest.Decoder[policy.Settings]
+	bodies    rest.Decoder[policy.Rules]
 }
 
 // New returns the API of the approvals of broker, which works on store.
 func New(store *storage.Store, broker *queue.Broker) *API {
 	return &API{
 		approvals: approvals.New(store, broker), policies: broker.Policies(), keys: storeaccess.NewAPIKeys(store), store: store,
-		bodies: rest.NewDecoder[policy.Settings](),
+		bodies: rest.NewDecoder[policy.Rules](),
 	}
 }
 

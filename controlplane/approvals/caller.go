@@ -5,6 +5,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/approval/policy"
+	"github.com/codesous/sous/api/whoami"
 	"github.com/codesous/sous/controlplane/access"
 	"github.com/codesous/sous/controlplane/rest"
 	"github.com/codesous/sous/queue/approvals"
@@ -18,7 +19,7 @@ func (a *API) ballot(ctx context.Context, tenant string) (approvals.Ballot, erro
 	c := rest.CallerOf(ctx)
 	identity := c.Identity()
 	b := approvals.Ballot{
-		Key: c.Sub, Name: identity.Name, Steers: c.Need(access.JobSteer) == nil, Unrestricted: identity.Auth == api.AuthOff,
+		Key: c.Sub, Name: identity.Name, Steers: c.Need(access.JobSteer) == nil, Unrestricted: identity.Auth == whoami.AuthOff,
 		Standings: []approvals.Standing{{Key: c.Sub, Roles: identity.Roles, Namespace: c.Namespace}},
 	}
 	delegations, err := a.policies.Delegations(ctx, tenant, a.store.NowMS())

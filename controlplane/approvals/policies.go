@@ -63,7 +63,7 @@ func (a *API) policyEndpoints() []rest.Endpoint {
 				rest.PathParameter("tenant", rest.TenantName("").Schema(nil)), rest.PathParameter("policy", rest.ResourceName("").Schema(nil)),
 				rest.HeaderParameter("If-Match", "the ETag that the policy must have now"), rest.HeaderParameter("If-None-Match", "* if the policy must not exist"),
 			},
-			Request: rest.JSON(policy.Settings{}), Answer: rest.JSON(policy.Policy{}),
+			Request: rest.JSON(policy.Rules{}), Answer: rest.JSON(policy.Policy{}),
 			Also: []rest.Answer{{Status: http.StatusCreated, Content: rest.JSON(policy.Policy{})}},
 		}, a.putPolicy),
 		rest.Operation(rest.Route{

@@ -40,7 +40,7 @@ const (
 type Record struct {
 	ID   string `json:"id"`
 	Name string `json:"-"`
-	policy.Settings
+	policy.Rules
 	Revision    int64 `json:"revision"`
 	CreatedAtMS int64 `json:"created_at_ms"`
 	UpdatedAtMS int64 `json:"updated_at_ms"`
@@ -48,7 +48,7 @@ type Record struct {
 
 // View returns r as the API shows it.
 func (r *Record) View() policy.Policy {
-	return policy.Policy{Name: r.Name, Settings: r.Settings, Revision: r.Revision, CreatedAtMS: r.CreatedAtMS, UpdatedAtMS: r.UpdatedAtMS}
+	return policy.Policy{Name: r.Name, Rules: r.Rules, Revision: r.Revision, CreatedAtMS: r.CreatedAtMS, UpdatedAtMS: r.UpdatedAtMS}
 }
 
 // Condition guards a write.
@@ -158,7 +158,7 @@ func (r *Repository) read(ctx context.Context, tenant, name string) (*Record, st
 // PutPolicy creates a policy, or replaces its settings; created reports which. It applies to jobs that
 // are enqueued, or report usage, after at most 5 s. Errors: CodeInvalid, CodePreconditionFailed for the
 // condition, CodeCapacityLimit for more than policy.MaxPolicies, CodeStoreUnavailable.
-func (r *Repository) PutPolicy(ctx context.Context, tenant, name string, s policy.Settings, on Condition) (out policy.Policy, created bool, err error) {
+func (r *Repository) PutPolicy(ctx context.Context, tenant, name string, s policy.Rules, on Condition) (out policy.Policy, created bool, err error) {
 	s = s.WithDefaults()
 	if err := s.Validate(); err != nil {
 		return out, false, err
@@ -178,7 +178,7 @@ func (r *Repository) PutPolicy(ctx context.Context, tenant, name string, s polic
 		if !created {
 			next = *held
 		}
-		next.Name, next.Settings, next.UpdatedAtMS, next.Revision = name, s, now, next.Revision+1
+		next.Name, next.Rules, next.UpdatedAtMS, next.Revision = name, s, now, next.Revision+1
 		raw, err := storage.Encode(next)
 		if err != nil {
 			return err

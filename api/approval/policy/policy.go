@@ -30,8 +30,8 @@ type Match struct {
 	MinCostUSD *agent.USD `json:"min_cost_usd,omitempty" doc:"the jobs that have reported to have spent so much: they are held when they report it, not when they are enqueued"`
 }
 
-// Settings are those of a policy.
-type Settings struct {
+// Rules are those of a policy.
+type Rules struct {
 	Enabled        *bool    `json:"enabled,omitempty" doc:"true unless set"`
 	Namespace      string   `json:"namespace,omitempty" doc:"only jobs of this namespace"`
 	Match          Match    `json:"match"`
@@ -48,14 +48,14 @@ type Settings struct {
 // Policy is a policy as the API shows it.
 type Policy struct {
 	Name string `json:"name"`
-	Settings
+	Rules
 	Revision    int64 `json:"revision"`
 	CreatedAtMS int64 `json:"created_at_ms"`
 	UpdatedAtMS int64 `json:"updated_at_ms"`
 }
 
 // WithDefaults returns s with the defaults of fields that are not set.
-func (s Settings) WithDefaults() Settings {
+func (s Rules) WithDefaults() Rules {
 	s.Mode, s.OnExpiry, s.Rejections = cmp.Or(s.Mode, approval.ModeAny), cmp.Or(s.OnExpiry, approval.OnExpiryReject), max(1, s.Rejections)
 	enabled, separate := true, len(s.Approvers) > 0
 	if s.Enabled == nil {
@@ -68,7 +68,7 @@ func (s Settings) WithDefaults() Settings {
 }
 
 // Validate checks settings with their defaults. CodeInvalid.
-func (s *Settings) Validate() error {
+func (s *Rules) Validate() error {
 	if s.Namespace != "" && api.ValidateName("namespace", s.Namespace) != nil {
 		return api.InvalidField("namespace", "must be the name of a namespace")
 	}
@@ -89,7 +89,7 @@ func (s *Settings) Validate() error {
 	return nil
 }
 
-func (s *Settings) validateVotes() error {
+func (s *Rules) validateVotes() error {
 	if len(s.Approvers) > approval.MaxApprovers {
 		return api.InvalidField("approvers", "must have at most "+strconv.Itoa(approval.MaxApprovers)+" entries")
 	}
@@ -150,7 +150,7 @@ type Job struct {
 }
 
 // Covers reports whether the policy is enabled and selects a job, whatever it has spent.
-func (s *Settings) Covers(j *Job) bool {
+func (s *Rules) Covers(j *Job) bool {
 	m := &s.Match
 	if s.Enabled != nil && !*s.Enabled || s.Namespace != "" && s.Namespace != j.Namespace ||
 		m.Queue != "" && m.Queue != j.Queue || m.Function != "" && m.Function != j.Function {
@@ -165,7 +165,7 @@ func (s *Settings) Covers(j *Job) bool {
 }
 
 // Rule returns the rule by which the policy with an id and a name holds a job.
-func (s *Settings) Rule(id, name string) approval.Rule {
+func (s *Rules) Rule(id, name string) approval.Rule {
 	return approval.Rule{
 		PolicyID: id, Policy: name, Message: s.Message, Mode: s.Mode, Count: s.Count, Rejections: s.Rejections, Approvers: s.Approvers,
 		Separate: s.Separate != nil && *s.Separate, ExpiresAfterMS: s.ExpiresAfterMS, OnExpiry: s.OnExpiry,
