@@ -7,13 +7,6 @@ export type paths = Record<string, never>;
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        AICapability: {
-            /** Format: int64 */
-            maxTokens?: number;
-            providers: string[] | null;
-            /** Format: int64 */
-            timeoutMs?: number;
-        };
         AckBody: {
             acks: components["schemas"]["JobAck"][] | null;
         };
@@ -102,6 +95,13 @@ export interface components {
             usage_entries: number;
             /** Format: int64 */
             usage_tokens: number;
+        };
+        AICapability: {
+            /** Format: int64 */
+            maxTokens?: number;
+            providers: string[] | null;
+            /** Format: int64 */
+            timeoutMs?: number;
         };
         Alias: {
             alias: string;
@@ -381,15 +381,6 @@ export interface components {
             /** Format: int64 */
             path_bytes: number;
         };
-        CORS: {
-            allow_credentials?: boolean;
-            allow_headers?: string[] | null;
-            allow_methods?: string[] | null;
-            allow_origins: string[] | null;
-            expose_headers?: string[] | null;
-            /** Format: int64 */
-            max_age_seconds?: number;
-        };
         CadenceCapability: {
             domains: string[] | null;
             workflows: string[] | null;
@@ -473,6 +464,16 @@ export interface components {
             /** @description the identity that Cadence shows */
             worker_id?: string | null;
         };
+        ChangesBody: {
+            items: components["schemas"]["DocumentChange"][] | null;
+            /**
+             * Format: int64
+             * @description the id of the namespace's last change
+             */
+            latest: number;
+            /** @description changes after since are no longer kept: read the documents again */
+            reset: boolean;
+        };
         ChangeScheduleBody: {
             /** @description all, latest or none */
             catchup?: string | null;
@@ -512,16 +513,6 @@ export interface components {
             /** @description of cron */
             timezone?: string | null;
         };
-        ChangesBody: {
-            items: components["schemas"]["DocumentChange"][] | null;
-            /**
-             * Format: int64
-             * @description the id of the namespace's last change
-             */
-            latest: number;
-            /** @description changes after since are no longer kept: read the documents again */
-            reset: boolean;
-        };
         ClearedBody: {
             /**
              * Format: int64
@@ -558,6 +549,15 @@ export interface components {
              */
             retention_ms?: number;
         };
+        CORS: {
+            allow_credentials?: boolean;
+            allow_headers?: string[] | null;
+            allow_methods?: string[] | null;
+            allow_origins: string[] | null;
+            expose_headers?: string[] | null;
+            /** Format: int64 */
+            max_age_seconds?: number;
+        };
         CreateBatchBody: {
             /** @description the job to enqueue when the batch is sealed and all of its jobs have ended */
             callback?: components["schemas"]["BatchCallback"];
@@ -588,12 +588,6 @@ export interface components {
             namespace?: string;
             /** @description admin, developer, operator, invoker, worker, viewer, or role: and a name of your own */
             roles: string[];
-        };
-        DNSRecord: {
-            name: string;
-            /** @description TXT */
-            type: string;
-            value: string;
         };
         Data: {
             alias?: string;
@@ -675,6 +669,12 @@ export interface components {
             queue?: string;
             /** Format: int64 */
             version?: number;
+        };
+        DNSRecord: {
+            name: string;
+            /** @description TXT */
+            type: string;
+            value: string;
         };
         Document: {
             /** Format: date-time */
@@ -934,19 +934,6 @@ export interface components {
             message: string;
             name?: string;
         };
-        FetchRequest: {
-            /** Format: int64 */
-            count?: number;
-            hostname?: string;
-            /** Format: int64 */
-            lease_ms?: number;
-            namespace: string;
-            queues: string[] | null;
-            version?: string;
-            /** Format: int64 */
-            wait_ms?: number;
-            worker_id: string;
-        };
         FetchedBody: {
             jobs: components["schemas"]["FetchedJob"][] | null;
         };
@@ -971,6 +958,19 @@ export interface components {
             tags?: {
                 [key: string]: string;
             };
+        };
+        FetchRequest: {
+            /** Format: int64 */
+            count?: number;
+            hostname?: string;
+            /** Format: int64 */
+            lease_ms?: number;
+            namespace: string;
+            queues: string[] | null;
+            version?: string;
+            /** Format: int64 */
+            wait_ms?: number;
+            worker_id: string;
         };
         FieldError: {
             /** Format: int64 */
@@ -1103,11 +1103,6 @@ export interface components {
             /** Format: int64 */
             unpriced: number;
         };
-        HTTPCapability: {
-            allowHosts: string[] | null;
-            /** Format: int64 */
-            timeoutMs?: number;
-        };
         HealthStatus: {
             status: string;
         };
@@ -1154,6 +1149,11 @@ export interface components {
             retry_limit?: number;
             /** @description where events are sent to by POST: https or http, without credentials and fragment */
             url: string;
+        };
+        HTTPCapability: {
+            allowHosts: string[] | null;
+            /** Format: int64 */
+            timeoutMs?: number;
         };
         Identity: {
             /** @enum {string} */
@@ -1534,6 +1534,18 @@ export interface components {
             /** Format: int64 */
             tick_seq: number;
         };
+        Key: {
+            /** Format: int64 */
+            created_at_ms: number;
+            created_by?: string;
+            /** Format: int64 */
+            expires_at_ms?: number;
+            id: string;
+            name: string;
+            namespace?: string;
+            roles: string[] | null;
+            tenant: string;
+        };
         KVCapability: {
             ops: string[] | null;
             prefixes: string[] | null;
@@ -1548,18 +1560,6 @@ export interface components {
             expires_at_ms?: number;
             key: string;
             value?: unknown;
-        };
-        Key: {
-            /** Format: int64 */
-            created_at_ms: number;
-            created_by?: string;
-            /** Format: int64 */
-            expires_at_ms?: number;
-            id: string;
-            name: string;
-            namespace?: string;
-            roles: string[] | null;
-            tenant: string;
         };
         Lease: {
             /** Format: int64 */
@@ -1844,12 +1844,12 @@ export interface components {
             items: components["schemas"]["Job"][] | null;
             next_cursor: string | null;
         };
-        PageKVEntry: {
-            items: components["schemas"]["KVEntry"][] | null;
-            next_cursor: string | null;
-        };
         PageKey: {
             items: components["schemas"]["Key"][] | null;
+            next_cursor: string | null;
+        };
+        PageKVEntry: {
+            items: components["schemas"]["KVEntry"][] | null;
             next_cursor: string | null;
         };
         PageLimits: {
@@ -2100,6 +2100,14 @@ export interface components {
         QueueCapability: {
             publish: string[] | null;
         };
+        Queued: {
+            activation_id: string;
+            status: string;
+        };
+        QueuedDelivery: {
+            /** @description the webhook-id of the delivery, which the delivery log shows when it was tried */
+            event_id: string;
+        };
         QueueLimits: {
             /** Format: int64 */
             max_concurrency: number;
@@ -2127,14 +2135,6 @@ export interface components {
             version?: number;
             /** Format: int64 */
             window_ms: number;
-        };
-        Queued: {
-            activation_id: string;
-            status: string;
-        };
-        QueuedDelivery: {
-            /** @description the webhook-id of the delivery, which the delivery log shows when it was tried */
-            event_id: string;
         };
         QuotaUse: {
             /** Format: int64 */
@@ -3040,6 +3040,29 @@ export interface components {
         };
     };
     responses: {
+        /** @description The request is refused for a reason that docs/errors.md lists: a conflict, a precondition, a limit. */
+        "Problem-4XX": {
+            headers: {
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "code": "CS_FUNCTION_EXISTS",
+                 *       "detail": "function default/greet exists",
+                 *       "error": {
+                 *         "code": "CS_FUNCTION_EXISTS",
+                 *         "message": "function default/greet exists",
+                 *         "request_id": "req_01M7ZBPKNXHSGMWVY24PRT2QCX"
+                 *       },
+                 *       "request_id": "req_01M7ZBPKNXHSGMWVY24PRT2QCX",
+                 *       "status": 409,
+                 *       "title": "Conflict"
+                 *     }
+                 */
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
         /** @description A name in the path or the body cannot be read. */
         "Problem-400": {
             headers: {
@@ -3048,16 +3071,16 @@ export interface components {
             content: {
                 /**
                  * @example {
-                 *       "title": "Bad Request",
-                 *       "status": 400,
-                 *       "detail": "the body cannot be read: unexpected end of JSON input",
                  *       "code": "CS_VALIDATION_JSON",
-                 *       "request_id": "req_01M7ZBPKNXHSGMWVY24PRT2QCX",
+                 *       "detail": "the body cannot be read: unexpected end of JSON input",
                  *       "error": {
                  *         "code": "CS_VALIDATION_JSON",
                  *         "message": "the body cannot be read: unexpected end of JSON input",
                  *         "request_id": "req_01M7ZBPKNXHSGMWVY24PRT2QCX"
-                 *       }
+                 *       },
+                 *       "request_id": "req_01M7ZBPKNXHSGMWVY24PRT2QCX",
+                 *       "status": 400,
+                 *       "title": "Bad Request"
                  *     }
                  */
                 "application/problem+json": components["schemas"]["Problem"];
@@ -3073,16 +3096,16 @@ export interface components {
             content: {
                 /**
                  * @example {
-                 *       "title": "Unauthorized",
-                 *       "status": 401,
-                 *       "detail": "an API key is required: Authorization: Bearer <key>",
                  *       "code": "CS_AUTHN_REQUIRED",
-                 *       "request_id": "req_01M7ZBPKNXHSGMWVY24PRT2QCX",
+                 *       "detail": "an API key is required: Authorization: Bearer <key>",
                  *       "error": {
                  *         "code": "CS_AUTHN_REQUIRED",
                  *         "message": "an API key is required: Authorization: Bearer <key>",
                  *         "request_id": "req_01M7ZBPKNXHSGMWVY24PRT2QCX"
-                 *       }
+                 *       },
+                 *       "request_id": "req_01M7ZBPKNXHSGMWVY24PRT2QCX",
+                 *       "status": 401,
+                 *       "title": "Unauthorized"
                  *     }
                  */
                 "application/problem+json": components["schemas"]["Problem"];
@@ -3096,16 +3119,16 @@ export interface components {
             content: {
                 /**
                  * @example {
-                 *       "title": "Forbidden",
-                 *       "status": 403,
-                 *       "detail": "the key has no role that grants cs:function:create",
                  *       "code": "CS_AUTHZ_DENIED",
-                 *       "request_id": "req_01M7ZBPKNXHSGMWVY24PRT2QCX",
+                 *       "detail": "the key has no role that grants cs:function:create",
                  *       "error": {
                  *         "code": "CS_AUTHZ_DENIED",
                  *         "message": "the key has no role that grants cs:function:create",
                  *         "request_id": "req_01M7ZBPKNXHSGMWVY24PRT2QCX"
-                 *       }
+                 *       },
+                 *       "request_id": "req_01M7ZBPKNXHSGMWVY24PRT2QCX",
+                 *       "status": 403,
+                 *       "title": "Forbidden"
                  *     }
                  */
                 "application/problem+json": components["schemas"]["Problem"];
@@ -3119,16 +3142,16 @@ export interface components {
             content: {
                 /**
                  * @example {
-                 *       "title": "Not Found",
-                 *       "status": 404,
-                 *       "detail": "function default/greet does not exist",
                  *       "code": "CS_FUNCTION_NOT_FOUND",
-                 *       "request_id": "req_01M7ZBPKNXHSGMWVY24PRT2QCX",
+                 *       "detail": "function default/greet does not exist",
                  *       "error": {
                  *         "code": "CS_FUNCTION_NOT_FOUND",
                  *         "message": "function default/greet does not exist",
                  *         "request_id": "req_01M7ZBPKNXHSGMWVY24PRT2QCX"
-                 *       }
+                 *       },
+                 *       "request_id": "req_01M7ZBPKNXHSGMWVY24PRT2QCX",
+                 *       "status": 404,
+                 *       "title": "Not Found"
                  *     }
                  */
                 "application/problem+json": components["schemas"]["Problem"];
@@ -3142,16 +3165,16 @@ export interface components {
             content: {
                 /**
                  * @example {
-                 *       "title": "Request Entity Too Large",
-                 *       "status": 413,
-                 *       "detail": "the body has more than 24 MiB",
                  *       "code": "CS_BODY_LIMIT",
-                 *       "request_id": "req_01M7ZBPKNXHSGMWVY24PRT2QCX",
+                 *       "detail": "the body has more than 24 MiB",
                  *       "error": {
                  *         "code": "CS_BODY_LIMIT",
                  *         "message": "the body has more than 24 MiB",
                  *         "request_id": "req_01M7ZBPKNXHSGMWVY24PRT2QCX"
-                 *       }
+                 *       },
+                 *       "request_id": "req_01M7ZBPKNXHSGMWVY24PRT2QCX",
+                 *       "status": 413,
+                 *       "title": "Request Entity Too Large"
                  *     }
                  */
                 "application/problem+json": components["schemas"]["Problem"];
@@ -3165,16 +3188,16 @@ export interface components {
             content: {
                 /**
                  * @example {
-                 *       "title": "Unsupported Media Type",
-                 *       "status": 415,
-                 *       "detail": "the body must be application/json",
                  *       "code": "CS_MEDIA_TYPE_UNSUPPORTED",
-                 *       "request_id": "req_01M7ZBPKNXHSGMWVY24PRT2QCX",
+                 *       "detail": "the body must be application/json",
                  *       "error": {
                  *         "code": "CS_MEDIA_TYPE_UNSUPPORTED",
                  *         "message": "the body must be application/json",
                  *         "request_id": "req_01M7ZBPKNXHSGMWVY24PRT2QCX"
-                 *       }
+                 *       },
+                 *       "request_id": "req_01M7ZBPKNXHSGMWVY24PRT2QCX",
+                 *       "status": 415,
+                 *       "title": "Unsupported Media Type"
                  *     }
                  */
                 "application/problem+json": components["schemas"]["Problem"];
@@ -3188,45 +3211,22 @@ export interface components {
             content: {
                 /**
                  * @example {
-                 *       "title": "Unprocessable Entity",
-                 *       "status": 422,
-                 *       "detail": "limit: expected number <= 500",
                  *       "code": "CS_VALIDATION_FAILED",
-                 *       "request_id": "req_01M7ZBPKNXHSGMWVY24PRT2QCX",
-                 *       "errors": [
-                 *         {
-                 *           "path": "limit",
-                 *           "message": "expected number <= 500"
-                 *         }
-                 *       ],
+                 *       "detail": "limit: expected number <= 500",
                  *       "error": {
                  *         "code": "CS_VALIDATION_FAILED",
                  *         "message": "limit: expected number <= 500",
                  *         "request_id": "req_01M7ZBPKNXHSGMWVY24PRT2QCX"
-                 *       }
-                 *     }
-                 */
-                "application/problem+json": components["schemas"]["Problem"];
-            };
-        };
-        /** @description The request is refused for a reason that docs/errors.md lists: a conflict, a precondition, a limit. */
-        "Problem-4XX": {
-            headers: {
-                [name: string]: unknown;
-            };
-            content: {
-                /**
-                 * @example {
-                 *       "title": "Conflict",
-                 *       "status": 409,
-                 *       "detail": "function default/greet exists",
-                 *       "code": "CS_FUNCTION_EXISTS",
+                 *       },
+                 *       "errors": [
+                 *         {
+                 *           "message": "expected number <= 500",
+                 *           "path": "limit"
+                 *         }
+                 *       ],
                  *       "request_id": "req_01M7ZBPKNXHSGMWVY24PRT2QCX",
-                 *       "error": {
-                 *         "code": "CS_FUNCTION_EXISTS",
-                 *         "message": "function default/greet exists",
-                 *         "request_id": "req_01M7ZBPKNXHSGMWVY24PRT2QCX"
-                 *       }
+                 *       "status": 422,
+                 *       "title": "Unprocessable Entity"
                  *     }
                  */
                 "application/problem+json": components["schemas"]["Problem"];
@@ -3240,16 +3240,16 @@ export interface components {
             content: {
                 /**
                  * @example {
-                 *       "title": "Service Unavailable",
-                 *       "status": 503,
-                 *       "detail": "the store does not answer",
                  *       "code": "CS_STORE_UNAVAILABLE",
-                 *       "request_id": "req_01M7ZBPKNXHSGMWVY24PRT2QCX",
+                 *       "detail": "the store does not answer",
                  *       "error": {
                  *         "code": "CS_STORE_UNAVAILABLE",
                  *         "message": "the store does not answer",
                  *         "request_id": "req_01M7ZBPKNXHSGMWVY24PRT2QCX"
-                 *       }
+                 *       },
+                 *       "request_id": "req_01M7ZBPKNXHSGMWVY24PRT2QCX",
+                 *       "status": 503,
+                 *       "title": "Service Unavailable"
                  *     }
                  */
                 "application/problem+json": components["schemas"]["Problem"];

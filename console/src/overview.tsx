@@ -154,7 +154,7 @@ function Subject({ of: e }: { of: Schemas["Event"] }) {
     return (
       <a class="clip" href={to(["functions", parts[2]])}>
         {parts.slice(2).filter((p) => p !== "versions" && p !== "aliases").join(" · ")}
-        {e.data.version ? ` → ${e.data.version}` : ""}
+        {e.data.alias && e.data.version ? ` → ${e.data.version}` : ""}
       </a>
     );
   }

@@ -28,7 +28,7 @@ test("matches", () => {
   const names = ["report-mail", "mail", "mailbox"].map((name) => ({ name }));
   assert.deepEqual(matching(names, "MAIL").map((e) => e.name), ["mail", "mailbox", "report-mail"]);
   assert.deepEqual(matching(names, "mail rep").map((e) => e.name), ["report-mail"]);
-  assert.deepEqual(matching(names, "x"), []);
+  assert.deepEqual(matching(names, "mailx"), []);
 });
 
 test("server-sent events", async () => {

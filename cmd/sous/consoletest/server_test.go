@@ -52,13 +52,9 @@ func (in *installation) start(t *testing.T, listen string) {
 // key makes a key with a role and returns it with its id.
 func (in *installation) key(t *testing.T, name, role string) (text, id string) {
 	t.Helper()
-	out := in.Sous(t, "keys", "create", name, "--role", role)
-	for field := range strings.FieldsSeq(in.Sous(t, "keys", "list")) {
-		if strings.HasPrefix(field, "key_") {
-			id = field // the last is the newest
-		}
-	}
-	return lastLine(out), id
+	text = lastLine(in.Sous(t, "keys", "create", name, "--role", role))
+	const ulid = 26
+	return text, "key_" + text[len("sous_"):len("sous_")+ulid]
 }
 
 func lastLine(text string) string {

@@ -49,7 +49,7 @@ func TestStory(t *testing.T) {
 	b.signIn(t, in.admin)
 
 	b.shows(t, "Busiest functions")
-	b.shows(t, "Error: error <img")
+	b.shows(t, "error <img")
 	b.look(t, "overview")
 	b.press(t, "Functions")
 	b.shows(t, "Calls, 24 h")
@@ -82,7 +82,7 @@ func TestStory(t *testing.T) {
 	b.shows(t, "Memory peak")
 	b.look(t, "activation")
 	b.press(t, "Activations")
-	b.shows(t, "Error: error <img")
+	b.shows(t, "error <img")
 	b.look(t, "activations")
 	b.press(t, "Queues")
 	b.press(t, "emails")

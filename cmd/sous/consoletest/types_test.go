@@ -71,7 +71,7 @@ func TestTypesAreCurrent(t *testing.T) {
 	}
 	current, err := os.ReadFile(kept)
 	if err != nil || string(current) != string(fresh) {
-		t.Errorf("console/src/api.gen.ts: got other types than those of the server, error %v; go test ./cmd/sous/consoletest -run TestTypesAreCurrent -update writes them", err)
+		t.Errorf("console/src/api.gen.ts: got error %v or other types, want those of the server: go test ./cmd/sous/consoletest -run TestTypesAreCurrent -update writes them", err)
 	}
 }
 
