@@ -45,7 +45,7 @@ build:
 	GO='$(GO)' CONSOLE='$(CONSOLE)' tools/build-console.sh $(BIN)
 	$(GO) build -trimpath -ldflags '-s -w' -o $(BIN)/sandbox-child ./invoker/sandbox/childmain
 	GOOS= GOARCH= $(GO) run ./tools/compress <$(BIN)/sandbox-child >$(BIN)/sandbox-child.zst
-	echo '{"Replace": {"$(CURDIR)/cmd/sous/internal/server/sandbox-child.zst": "$(BIN)/sandbox-child.zst", "$(CURDIR)/controlplane/console/console.zip": "$(BIN)/console.zip"}}' >$(BIN)/overlay.json
+	echo '{"Replace": {"$(CURDIR)/cmd/sous/internal/server/sandbox-child.zst": "$(BIN)/sandbox-child.zst"'"$$(test -f $(BIN)/console.zip && echo ', "$(CURDIR)/controlplane/console/console.zip": "$(BIN)/console.zip"')"'}}' >$(BIN)/overlay.json
 	$(GO) build -trimpath -overlay $(BIN)/overlay.json -tags sandboxchild$$(test -f $(BIN)/console.zip && echo ,console) -ldflags '$(LDFLAGS)' -o $(BIN)/sous ./cmd/sous
 
 release:

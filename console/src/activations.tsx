@@ -86,8 +86,9 @@ export function ActivationTable({ of, fn, command }: { of: Schemas["Activation"]
       {of.map((a) => (
         <tr key={a.activation_id}>
           <td>
-            <a class="row-link" href={to(["activations", a.activation_id])} aria-label={`${text.openActivation} ${a.activation_id}`}>
+            <a class="row-link" href={to(["activations", a.activation_id])}>
               <Status of={a.status} />
+              <span class="hidden">{a.activation_id}</span>
             </a>
           </td>
           <td>

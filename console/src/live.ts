@@ -121,7 +121,7 @@ export function useLoad<T>(
     const listen = (event: Schemas["Event"] | null) => {
       if (event && !options.on?.(event)) return;
       clearTimeout(timer);
-      timer = setTimeout(load, settle);
+      timer = setTimeout(load, event ? settle : 0);
     };
     listeners.add(listen);
     const poll = options.poll

@@ -154,7 +154,7 @@ export function Card({ title, actions, children }: { title: string; actions?: Co
 // Table scrolls sideways on narrow screens by itself.
 export function Table({ label, head, children }: { label: string; head: (string | { name: string; number?: boolean; hide?: boolean })[]; children: ComponentChildren }) {
   return (
-    <div class="scroll" tabIndex={0} role="region" aria-label={label}>
+    <div class="scroll" tabIndex={0} role="group" aria-label={label}>
       <table>
         <thead>
           <tr>
