@@ -51,9 +51,6 @@ func (c *Console) Front(claimed func(host string) bool, next http.Handler) http.
 		a := c.arrive(r)
 		ctx := access.WithCredential(r.Context(), a.credential)
 		rewritten := r.WithContext(context.WithValue(ctx, arrivalKey{}, a))
-		rewritten.Header = r.Header.Clone()
-		rewritten.Header.Del(access.HeaderAuthorization)
-		rewritten.Header.Del("Cookie")
 		if path := "/" + rest; strings.HasPrefix(path, apiRoutes) && !strings.HasPrefix(path, functionRoutes) {
 			at := *r.URL
 			at.Path, at.RawPath = path, strings.TrimPrefix(r.URL.RawPath, apiPrefix)

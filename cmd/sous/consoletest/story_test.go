@@ -98,6 +98,7 @@ func TestStory(t *testing.T) {
 	b.press(t, "Cancel job")
 	b.shows(t, "Cancelled")
 	b.press(t, "Retry")
+	b.expect(t, "the dialog is open", `document.querySelector("dialog[open]") !== null`)
 	b.press(t, "Retry")
 	b.shows(t, "Pending")
 	b.press(t, "Queues")
