@@ -131,7 +131,7 @@ function Versions({ f, path }: { f: Schemas["FunctionDetail"]; path: string }) {
         (page.items ?? []).length === 0 ? (
           <Empty title={text.fn.noVersions} hint={text.fn.noVersionsHint} commands={[`sous fn deploy ${f.name}`]} />
         ) : (
-          <Table label={text.fn.tabs.versions} head={[text.act.version, text.fn.pointedBy, text.fn.published, { name: text.fn.size, number: true }, { name: text.fn.digest, hide: true }, { name: text.fn.timeout, number: true, hide: true }, { name: text.fn.memory, number: true, hide: true }, ""]}>
+          <Table label={text.fn.tabs.versions} head={[text.act.version, text.fn.pointedBy, text.fn.published, { name: text.fn.size, number: true }, { name: text.fn.digest, hide: true }, { name: text.fn.timeout, number: true, hide: true }, { name: text.fn.memory, number: true, hide: true }, { name: text.fn.actions, number: true }]}>
             {(page.items ?? []).map((v) => (
               <tr key={v.version}>
                 <td class="name">{v.version}</td>

@@ -106,6 +106,7 @@ export const text = {
     pointedBy: "Aliases",
     noVersions: "Nothing is published yet",
     noVersionsHint: "Publish the folder of the function:",
+    actions: "Actions",
     rollBack: "Point prod here",
     rollBackTitle: "Point prod at version",
     rollBackText: "Calls of prod run this version within a second. Calls in progress end on theirs.",

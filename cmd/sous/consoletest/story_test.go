@@ -38,7 +38,7 @@ func TestStory(t *testing.T) {
 	if out, err := in.TrySous(t, "fn", "invoke", "hello", "--event", `{"fail": true}`); err == nil {
 		t.Errorf("fn invoke with an event that fails: got success and %s, want an error", out)
 	}
-	b := open(t, in.URL, "401 (Unauthorized)")
+	b := open(t, in.URL, "401 (Unauthorized)", "'TrustedHTML' assignment") // which it tries at the end
 
 	b.do(t, "first visit", chromedp.Navigate(in.URL+"/"), chromedp.WaitVisible("input[name=key]"))
 	b.expect(t, "the console answers at /console/", `location.pathname === "/console/"`)
