@@ -146,6 +146,9 @@ func (k Keys) LogChunks(t, id string) string {
 // presents a key before its tenant is known.
 func (k Keys) APIKey(digest string) string { return "cs:key:" + digest }
 
+// Sessions is the sorted set of the sessions of the API key whose text has the digest.
+func (Keys) Sessions(digest string) string { return "cs:session:" + digest }
+
 // APIKeySet is the set of a tenant's API keys; t may be api.AllTenants.
 func (k Keys) APIKeySet(t string) string { return "cs:keys:" + k.tenant(t) }
 

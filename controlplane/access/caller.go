@@ -16,6 +16,7 @@ package access
 
 import (
 	"crypto/sha256"
+	"slices"
 	"strings"
 
 	"github.com/codesous/sous/api"
@@ -36,9 +37,10 @@ type Caller struct {
 
 	name      string // of the key
 	roles     []string
-	expiresMS int64     // Unix milliseconds, checked at each use; 0 is never
-	digest    keyDigest // of the key, for Recheck
-	local     bool      // authentication is off: callers cannot be told apart
+	expiresMS int64      // Unix milliseconds, checked at each use; 0 is never
+	digest    keyDigest  // of the key, for Recheck
+	session   *sessionID // of a caller that signed in, for Recheck; nil for none
+	local     bool       // authentication is off: callers cannot be told apart
 }
 
 // keyDigest is the SHA-256 of a key's text.
@@ -68,6 +70,17 @@ func (c *Caller) Identity() whoami.Identity {
 		id.Auth, id.KeyID = whoami.AuthOff, ""
 	}
 	return id
+}
+
+// Grants returns the actions that the caller's roles grant. One that ends in * stands for all
+// actions that begin with the text before it.
+func (c *Caller) Grants() []Action {
+	var all []Action
+	for _, name := range c.roles {
+		all = append(all, roles[name]...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // Access returns the access to functions of a caller that may invoke. Where callers can be
