@@ -174,6 +174,8 @@ export interface components {
             priority?: string;
             queue: string;
             result_schema?: unknown;
+            /** @description the provider of models, or the route, that the worker is given; by default that of the queue */
+            routing?: string;
             /** Format: int64 */
             run_at_ms?: number;
             tags?: {
@@ -435,6 +437,8 @@ export interface components {
             priority?: string;
             queue?: string;
             result_schema?: unknown;
+            /** @description the provider of models, or the route, that the worker is given; by default that of the queue */
+            routing?: string;
             /** Format: int64 */
             run_at_ms?: number;
             tags?: {
@@ -533,6 +537,8 @@ export interface components {
             max_concurrency?: number;
             /** @description hand out no jobs */
             paused?: boolean;
+            /** @description the provider of models, or the route, of jobs without routing; an empty text for none */
+            provider?: string;
             /**
              * Format: int64
              * @description how many jobs may begin in a window; 0 for any number
@@ -598,6 +604,8 @@ export interface components {
             attempt?: number;
             /** @description how many jobs of the batch have ended */
             batch?: components["schemas"]["BatchCounts"];
+            /** @description of an approval: approved, rejected or expired */
+            decision?: string;
             /**
              * Format: int64
              * @description of an activation that ended, in milliseconds
@@ -631,6 +639,35 @@ export interface components {
         DecideJobBody: {
             /** @description for a run that awaits the approval, which gets it */
             comment?: string;
+        };
+        DelegateInputBody: {
+            /** @description the id of a key, or a role; the caller's key unless set */
+            from?: string;
+            /** @description the id of a key */
+            to: string;
+            /**
+             * Format: int64
+             * @description at most 90 days ahead
+             */
+            until_ms: number;
+        };
+        Delegation: {
+            /** Format: int64 */
+            created_at_ms: number;
+            created_by: string;
+            /** @description the id of a key, or a role */
+            from: string;
+            id: string;
+            /** @description the id of a key */
+            to: string;
+            /**
+             * Format: int64
+             * @description when it ends
+             */
+            until_ms: number;
+        };
+        DelegationsOutputBody: {
+            delegations: components["schemas"]["Delegation"][] | null;
         };
         Delivery: {
             /**
@@ -885,6 +922,8 @@ export interface components {
             payload?: unknown;
             priority?: string;
             result_schema?: unknown;
+            /** @description the provider of models, or the route, that the worker is given; by default that of the queue */
+            routing?: string;
             /** Format: int64 */
             run_at_ms?: number;
             tags?: {
@@ -951,9 +990,11 @@ export interface components {
             lease_expires_ms: number;
             /** Format: int64 */
             max_attempts: number;
+            model?: string;
             namespace: string;
             parent_id?: string;
             payload: unknown;
+            provider?: string;
             queue: string;
             tags?: {
                 [key: string]: string;
@@ -1222,6 +1263,58 @@ export interface components {
             result_truncated?: boolean;
             status: string;
         };
+        Item: {
+            /** @description what an expired approval has decided */
+            approved?: boolean;
+            approvers?: string[] | null;
+            /** @description what the job had spent when it was held for its cost */
+            cost_usd?: string;
+            /** Format: int64 */
+            created_at_ms: number;
+            /** Format: int64 */
+            decided_at_ms?: number;
+            /** @description the key with the decisive vote, or expiry */
+            decided_by?: string;
+            /** Format: int64 */
+            expires_at_ms?: number;
+            function?: string;
+            /** @description that of the job */
+            id: string;
+            /** @description that of the policy, or why the job is held */
+            message?: string;
+            /** @enum {string} */
+            mode: "any" | "all" | "count";
+            namespace: string;
+            /** @enum {string} */
+            on_expiry?: "approve" | "reject" | "keep";
+            /** @description of the job; not in lists */
+            payload?: unknown;
+            /** @description the approval has changed the payload */
+            payload_changed?: boolean;
+            /** @description left out for a job that no policy holds */
+            policy?: string;
+            queue: string;
+            /** @description the key that enqueued the job */
+            requester?: string;
+            /**
+             * Format: int64
+             * @description how many votes approve
+             */
+            required: number;
+            /**
+             * Format: int64
+             * @description how often the job has been asked for, with this time
+             */
+            round: number;
+            separate?: boolean;
+            /** @enum {string} */
+            state: "pending" | "approved" | "rejected" | "expired";
+            tags?: {
+                [key: string]: string;
+            };
+            /** @description of this round */
+            votes: components["schemas"]["Vote"][] | null;
+        };
         ItemError: {
             code: string;
             /** Format: int64 */
@@ -1266,6 +1359,7 @@ export interface components {
         Job: {
             activation_id?: string;
             agent?: components["schemas"]["Options"];
+            approval?: components["schemas"]["Request"];
             /** Format: int64 */
             attempt: number;
             attempts?: components["schemas"]["JobAttempt"][] | null;
@@ -1312,6 +1406,8 @@ export interface components {
             result?: unknown;
             result_schema?: unknown;
             retry_of?: string;
+            /** @description the provider of models, or the route, that the worker is given; by default that of the queue */
+            routing?: string;
             /** Format: int64 */
             run_at_ms?: number;
             schedule?: components["schemas"]["JobTick"];
@@ -1370,6 +1466,7 @@ export interface components {
             id: string;
             /** Format: int64 */
             lease_epoch: number;
+            provider_error?: components["schemas"]["ProviderError"];
             /** Format: int64 */
             retry_after_ms?: number;
             /** Format: int64 */
@@ -1390,6 +1487,7 @@ export interface components {
         JobHistory: {
             activation_id?: string;
             agent?: components["schemas"]["Options"];
+            approval?: components["schemas"]["Request"];
             /** Format: int64 */
             attempt: number;
             attempts?: components["schemas"]["JobAttempt"][] | null;
@@ -1436,6 +1534,8 @@ export interface components {
             result?: unknown;
             result_schema?: unknown;
             retry_of?: string;
+            /** @description the provider of models, or the route, that the worker is given; by default that of the queue */
+            routing?: string;
             /** Format: int64 */
             run_at_ms?: number;
             schedule?: components["schemas"]["JobTick"];
@@ -1615,6 +1715,16 @@ export interface components {
             /** Format: int64 */
             ts_ms: number;
         };
+        Match: {
+            /** @description the jobs that run a function */
+            function?: string;
+            /** @description the jobs that have reported to have spent so much: they are held when they report it, not when they are enqueued */
+            min_cost_usd?: string;
+            /** @description the jobs of a queue */
+            queue?: string;
+            /** @description the jobs with a tag, as name or name=value */
+            tag?: string;
+        };
         MatchCount: {
             /** @description false if more may match */
             exact: boolean;
@@ -1691,6 +1801,8 @@ export interface components {
             payload?: unknown;
             priority?: string;
             result_schema?: unknown;
+            /** @description the provider of models, or the route, that the worker is given; by default that of the queue */
+            routing?: string;
             /** Format: int64 */
             run_at_ms?: number;
             tags?: {
@@ -1836,6 +1948,10 @@ export interface components {
             items: components["schemas"]["Install"][] | null;
             next_cursor: string | null;
         };
+        PageItem: {
+            items: components["schemas"]["Item"][] | null;
+            next_cursor: string | null;
+        };
         PageIteration: {
             items: components["schemas"]["Iteration"][] | null;
             next_cursor: string | null;
@@ -1906,6 +2022,54 @@ export interface components {
             /** Format: int64 */
             p99: number;
         };
+        PoliciesOutputBody: {
+            policies: components["schemas"]["Policy"][] | null;
+        };
+        Policy: {
+            /** @description roles and ids of keys; none for every key that may decide */
+            approvers?: string[] | null;
+            /**
+             * Format: int64
+             * @description how many votes the mode count needs
+             */
+            count?: number;
+            /** Format: int64 */
+            created_at_ms: number;
+            /** @description true unless set */
+            enabled?: boolean;
+            /**
+             * Format: int64
+             * @description 0 for never
+             */
+            expires_after_ms?: number;
+            match: components["schemas"]["Match"];
+            /** @description what the approvers are asked */
+            message?: string;
+            /**
+             * @description which votes approve: any one, one for each of the approvers, or count of them
+             * @enum {string}
+             */
+            mode?: "any" | "all" | "count";
+            name: string;
+            /** @description only jobs of this namespace */
+            namespace?: string;
+            /**
+             * @description reject unless set
+             * @enum {string}
+             */
+            on_expiry?: "approve" | "reject" | "keep";
+            /**
+             * Format: int64
+             * @description how many votes reject; 1 unless set
+             */
+            rejections?: number;
+            /** Format: int64 */
+            revision: number;
+            /** @description the key that enqueued a job has no vote; true unless set, if there are approvers */
+            separate?: boolean;
+            /** Format: int64 */
+            updated_at_ms: number;
+        };
         Price: {
             cache_creation_usd?: string;
             cache_read_usd?: string;
@@ -1958,6 +2122,17 @@ export interface components {
             state: "open" | "half_open" | "closed";
             /** Format: int64 */
             until_ms: number;
+        };
+        ProviderError: {
+            /** @enum {string} */
+            kind: "rate_limit" | "overloaded" | "error";
+            /** @description the provider of the fetched job */
+            provider: string;
+            /**
+             * Format: int64
+             * @description how long the provider asks to wait
+             */
+            retry_after_ms?: number;
         };
         ProviderSettings: {
             /** @description such as https://api.openai.com/v1, or https://api.anthropic.com */
@@ -2089,6 +2264,7 @@ export interface components {
             /** Format: int64 */
             oldest_pending_ms: number;
             paused: boolean;
+            provider?: string;
             queue: string;
             /** Format: int64 */
             rate_limit: number;
@@ -2215,6 +2391,23 @@ export interface components {
             to: string;
             total: components["schemas"]["Sums"];
         };
+        Request: {
+            approved?: boolean;
+            /** Format: int64 */
+            decided_at_ms?: number;
+            decided_by?: string;
+            payload_changed?: boolean;
+            requester?: string;
+            /** Format: int64 */
+            round: number;
+            rules?: components["schemas"]["Rule"][] | null;
+            /** Format: int64 */
+            since_ms?: number;
+            state: string;
+            /** Format: int64 */
+            step?: number;
+            votes?: components["schemas"]["Vote"][] | null;
+        };
         RequestLimits: {
             /** Format: int64 */
             event_bytes: number;
@@ -2267,6 +2460,60 @@ export interface components {
             provider: string;
             /** Format: int64 */
             weight?: number;
+        };
+        Rule: {
+            approvers?: string[] | null;
+            cost_usd?: string;
+            /** Format: int64 */
+            count?: number;
+            /** Format: int64 */
+            expires_after_ms?: number;
+            message?: string;
+            mode: string;
+            on_expiry?: string;
+            policy: string;
+            policy_id: string;
+            /** Format: int64 */
+            rejections?: number;
+            separate?: boolean;
+        };
+        Rules: {
+            /** @description roles and ids of keys; none for every key that may decide */
+            approvers?: string[] | null;
+            /**
+             * Format: int64
+             * @description how many votes the mode count needs
+             */
+            count?: number;
+            /** @description true unless set */
+            enabled?: boolean;
+            /**
+             * Format: int64
+             * @description 0 for never
+             */
+            expires_after_ms?: number;
+            match: components["schemas"]["Match"];
+            /** @description what the approvers are asked */
+            message?: string;
+            /**
+             * @description which votes approve: any one, one for each of the approvers, or count of them
+             * @enum {string}
+             */
+            mode?: "any" | "all" | "count";
+            /** @description only jobs of this namespace */
+            namespace?: string;
+            /**
+             * @description reject unless set
+             * @enum {string}
+             */
+            on_expiry?: "approve" | "reject" | "keep";
+            /**
+             * Format: int64
+             * @description how many votes reject; 1 unless set
+             */
+            rejections?: number;
+            /** @description the key that enqueued a job has no vote; true unless set, if there are approvers */
+            separate?: boolean;
         };
         Run: {
             /** @description of an asynchronous invocation */
@@ -2936,11 +3183,13 @@ export interface components {
             cors?: components["schemas"]["CORS"];
             /** Format: int64 */
             cpu_ms?: number;
+            description?: string;
             entry: string;
             env?: {
                 [key: string]: string;
             };
             handler: string;
+            input_schema?: unknown;
             isolation?: string;
             /** Format: int64 */
             max_concurrency: number;
@@ -2950,6 +3199,7 @@ export interface components {
             memory_mb: number;
             on_failure?: components["schemas"]["Destination"];
             on_success?: components["schemas"]["Destination"];
+            output_schema?: unknown;
             record?: components["schemas"]["Recording"];
             retry?: components["schemas"]["Retry"];
             /** Format: int64 */
@@ -2967,6 +3217,30 @@ export interface components {
             timeout_ms: components["schemas"]["Bound"];
             /** Format: int64 */
             web_timeout_max_ms: number;
+        };
+        Vote: {
+            /** @description those of the approvers for which the vote counts */
+            as?: string[] | null;
+            /** Format: int64 */
+            at_ms: number;
+            comment?: string;
+            /** @enum {string} */
+            decision: "approve" | "reject";
+            key: string;
+            /** @description for whom the link was made by which the vote came */
+            link?: string;
+            name?: string;
+            /** @description the key or the role that delegated the vote */
+            on_behalf_of?: string;
+            /** Format: int64 */
+            round: number;
+        };
+        VoteBody: {
+            comment?: string;
+            /** @description changes the payload as RFC 7386 says; excludes payload */
+            patch?: unknown;
+            /** @description replaces the payload of the job; only by the first vote on a job that has not begun */
+            payload?: unknown;
         };
         Webhook: {
             /** Format: int64 */
