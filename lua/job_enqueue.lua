@@ -29,8 +29,8 @@
 -- include spec.lua
 -- include idempotency.lua
 -- include enqueue_conditions.lua
--- include enqueue_entries.lua
 -- include event_log.lua
+-- include enqueue_entries.lua
 local cursor_key, expiry_key, after_key, queues_key, idempotency_key, config_key, events_key = unpack(KEYS, 8, 14)
 local count, queue, digest, digest_ttl, batch, refuse_draining, now, namespace = unpack(ARGV, 1, 8)
 local n = tonumber(count)
@@ -71,10 +71,7 @@ for i = 1, n do
       if unique_key then
         redis.call('SET', unique_key, id, 'PX', unique_ttl)
       end
-      note_event('job.enqueued', id, '{}')
-      if parse_run(first_run) == 'held' then
-        note_event('approval.requested', id, '{}')
-      end
+      note_added(id, first_run)
       append(records, KEYS[15 + n + i], spec)
       append(records, KEYS[15 + i], first_run)
     end

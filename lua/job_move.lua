@@ -87,16 +87,8 @@ for i = 1, n do
     set_field(KEYS[tonumber(meta)], checkpoint ~= '' and 'checkpoint' or '', checkpoint)
     if changes_ledger then
       write_before_run(ledger, id)
-      local records = {run_key, new_run, ledger.key, ARGV[ledger.first + 1]}
-      if new_spec ~= '' then
-        append(records, KEYS[tonumber(spec)], new_spec)
-      end
-      redis.call('MSET', unpack(records))
-    elseif new_spec ~= '' then
-      redis.call('MSET', run_key, new_run, KEYS[tonumber(spec)], new_spec)
-    elseif run ~= new_run then
-      redis.call('SET', run_key, new_run)
     end
+    write_run(run_key, run, new_run, KEYS[tonumber(spec)], new_spec, changes_ledger and ledger)
     if leave_key and leave_key ~= enter_key then
       redis.call('ZREM', leave_key, id)
     end

@@ -25,6 +25,14 @@ local function add_entries(id, run, score, cursors, expire_at)
   end
 end
 
+-- note_added notes the events of a new job.
+local function note_added(id, run)
+  note_event('job.enqueued', id, '{}')
+  if parse_run(run) == 'held' then
+    note_event('approval.requested', id, '{}')
+  end
+end
+
 -- write_entries writes the entries; those in the sets of the states come last, since
 -- they make the jobs visible. Held jobs are approvals, too (approvals.lua).
 local function write_entries(expiry_key, after_key, approvals_key)

@@ -32,3 +32,17 @@ end
 local function made_by_another(spec_key, new_spec)
   return new_spec ~= '' and redis.call('GET', spec_key) ~= new_spec
 end
+
+-- write_run writes the new run of a job by one command with its spec and its ledger, if they change.
+local function write_run(run_key, run, new_run, spec_key, new_spec, ledger)
+  local records = {run_key, new_run}
+  if ledger then
+    append(records, ledger.key, ARGV[ledger.first + 1])
+  end
+  if new_spec ~= '' then
+    append(records, spec_key, new_spec)
+  end
+  if #records > 2 or run ~= new_run then
+    redis.call('MSET', unpack(records))
+  end
+end

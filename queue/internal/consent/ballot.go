@@ -245,8 +245,10 @@ func decide(r *jobstore.Record, asked *approval.Request, d Decision, now int64) 
 // voters returns the names of those who voted in the present round of a request.
 func voters(asked *approval.Request) (names []string) {
 	for i := range asked.Votes {
-		if v := &asked.Votes[i]; v.Round == asked.Round {
-			names = append(names, cmp.Or(v.Link, v.Name, v.Key))
+		v := &asked.Votes[i]
+		name := cmp.Or(v.Link, v.Name, v.Key)
+		if v.Round == asked.Round && name != "" { // without authentication, callers have no names
+			names = append(names, name)
 		}
 	}
 	return names
