@@ -201,13 +201,13 @@ func (c *catalogue) find(ctx context.Context, s *session, tool string) (*definit
 	switch api.ErrorCode(err) {
 	case "":
 	case api.CodeFunctionNotFound, api.CodeAliasNotFound, api.CodeVersionNotFound:
-		return nil, nil //nolint:nilnil // documented
+		return nil, nil //nolint:nilnil,nilerr // documented
 	default:
 		return nil, err
 	}
 	d := define(&resolved.Function, &resolved.Version)
 	if !d.tool || c.engine.Authorize(ctx, s.invocation(d)) != nil {
-		return nil, nil //nolint:nilnil // documented
+		return nil, nil //nolint:nilnil,nilerr // documented
 	}
 	return d, nil
 }
