@@ -195,13 +195,13 @@ func (c *catalogue) definitions(ctx context.Context, s *session, functions []api
 func (c *catalogue) find(ctx context.Context, s *session, tool string) (*definition, error) {
 	function := functionNamed(tool)
 	if !s.may(access.FunctionInvoke) || api.ValidateName("function", function) != nil || toolName(function) != tool {
-		return nil, nil //nolint:nilnil // documented
+		return nil, nil //nolint:nilnil,nilerr // documented
 	}
 	resolved, err := c.versions.Resolve(ctx, s.tenant, s.namespace, function, api.Ref{Alias: api.DefaultAlias})
 	switch api.ErrorCode(err) {
 	case "":
 	case api.CodeFunctionNotFound, api.CodeAliasNotFound, api.CodeVersionNotFound:
-		return nil, nil //nolint:nilnil,nilerr // documented
+		return nil, nil //nolint:nilnil // documented
 	default:
 		return nil, err
 	}
