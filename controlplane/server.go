@@ -286,11 +286,8 @@ func (s *Server) endpoints(ctx context.Context, engine Engine, broker *queue.Bro
 	}
 	waits := admission.NewWaits(cfg.MaxWaits)
 	all := s.serviceEndpoints(cfg)
-	router, err := routing.New(broker, s.store, cfg.Logger)
+	router, err := s.openRouter(broker, cfg)
 	if err != nil {
-		return nil, err
-	}
-	if err := s.store.Subscribe(s.life, router.OnChange); err != nil {
 		return nil, err
 	}
 	jobsAPI := jobs.New(broker, router, taskService, events.New(s.store), engine, waits, cfg.Streams, cfg.Logger)
@@ -336,6 +333,15 @@ func (s *Server) endpoints(ctx context.Context, engine Engine, broker *queue.Bro
 		all = append(all, resource.Endpoints()...)
 	}
 	return all, nil
+}
+
+// openRouter returns the router of jobs to providers of models, which follows the store until Close.
+func (s *Server) openRouter(broker *queue.Broker, cfg *Config) (*routing.Router, error) {
+	router, err := routing.New(broker, s.store, cfg.Logger)
+	if err != nil {
+		return nil, err
+	}
+	return router, s.store.Subscribe(s.life, router.OnChange)
 }
 
 // openSchedules returns the schedules of cfg, or the default.

@@ -54,7 +54,14 @@ func newMCPServer(t *testing.T) *mcpServer {
 		http.Redirect(w, r, "http://localhost:1/mcp", http.StatusTemporaryRedirect)
 	})
 	s.Server = httptest.NewServer(mux)
-	t.Cleanup(s.Close)
+	t.Cleanup(func() {
+		for session := range server.Sessions() { // those that a function has left open
+			if err := session.Close(); err != nil {
+				t.Errorf("close the session: got %v, want nil", err)
+			}
+		}
+		s.Close()
+	})
 	return s
 }
 

@@ -58,8 +58,8 @@ type API struct {
 	fetchBodies   rest.Decoder[api.FetchRequest]
 }
 
-// New returns the API of broker, tasks and events. External workers get their jobs by router. engine authorizes the functions that jobs run, and
-// waits limits the fetches that wait and the streams, whose other bounds stream has.
+// New returns the API of broker, tasks and events. External workers get their jobs by router. engine
+// authorizes the functions that jobs run, and waits limits the fetches that wait and the streams, whose other bounds stream has.
 func New(broker *queue.Broker, router *routing.Router, tasks *tasks.Tasks, events *events.Log, engine Engine, waits *admission.Waits, stream StreamConfig, log *zap.Logger) *API {
 	a := &API{
 		queue:         broker,

@@ -33,7 +33,7 @@ type operation struct {
 	limit        int // of the answer; 0: maxAnswer
 }
 
-// answered is what a route answered with success.
+// answered is the answer of a route that succeeded.
 type answered struct {
 	status int
 	body   []byte

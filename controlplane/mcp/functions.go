@@ -195,7 +195,7 @@ func (c *catalogue) definitions(ctx context.Context, s *session, functions []api
 func (c *catalogue) find(ctx context.Context, s *session, tool string) (*definition, error) {
 	function := functionNamed(tool)
 	if !s.may(access.FunctionInvoke) || api.ValidateName("function", function) != nil || toolName(function) != tool {
-		return nil, nil //nolint:nilnil // documented
+		return nil, nil //nolint:nilnil,nilerr // documented
 	}
 	resolved, err := c.versions.Resolve(ctx, s.tenant, s.namespace, function, api.Ref{Alias: api.DefaultAlias})
 	switch api.ErrorCode(err) {
@@ -207,7 +207,7 @@ func (c *catalogue) find(ctx context.Context, s *session, tool string) (*definit
 	}
 	d := define(&resolved.Function, &resolved.Version)
 	if !d.tool || c.engine.Authorize(ctx, s.invocation(d)) != nil {
-		return nil, nil //nolint:nilnil // documented
+		return nil, nil //nolint:nilnil,nilerr // documented
 	}
 	return d, nil
 }

@@ -31,6 +31,7 @@ import (
 	"mime"
 	"net/http"
 	"strings"
+	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -70,7 +71,7 @@ type API struct {
 	rest      func() http.Handler
 	log       *zap.Logger
 	functions *catalogue
-	pages     *library
+	pages     func() *library // read when the first resource is asked for
 	running   *calls
 	streamed  http.Handler // answers tools/call, which may report progress
 	plain     http.Handler // answers the other methods
@@ -80,7 +81,7 @@ type API struct {
 func New(cfg Config) *API {
 	a := &API{
 		rest: cfg.REST, log: cfg.Logger, functions: newCatalogue(cfg.Store, cfg.Engine),
-		pages: newLibrary(), running: newCalls(cfg.Store),
+		pages: sync.OnceValue(newLibrary), running: newCalls(cfg.Store),
 	}
 	server := sdk.NewServer(&sdk.Implementation{Name: "code-sous", Title: "code-sous", Version: cfg.Version}, &sdk.ServerOptions{
 		Instructions: instructions,

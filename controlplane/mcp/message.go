@@ -74,7 +74,7 @@ func (e *unsupportedError) write(w http.ResponseWriter, r *http.Request) error {
 
 func malformed(why string) error { return api.Errorf(api.CodeInvalid, "the message %s", why) }
 
-// readMessage reads a message, and writes it anew with the members that it has checked: the SDK must
+// readMessage reads a message, and writes it again with the members that it has checked: the SDK must
 // not read another message than this function, for example by names in another case. Errors: CodeInvalid,
 // an unsupportedError.
 func readMessage(body []byte) (*message, error) {

@@ -73,9 +73,10 @@ func (a *API) listResources(ctx context.Context, s *session, cursor string) (*sd
 	}
 	result := &sdk.ListResourcesResult{Resources: []*sdk.Resource{}, Cacheable: sdk.Cacheable{TTLMs: listTTL, CacheScope: "private"}}
 	if after == "" {
-		for _, name := range a.pages.names {
+		pages := a.pages()
+		for _, name := range pages.names {
 			result.Resources = append(result.Resources, &sdk.Resource{
-				URI: uriDocs + name, Name: name, Title: a.pages.title(name), MIMEType: typeMarkdown, Size: int64(len(a.pages.pages[name])),
+				URI: uriDocs + name, Name: name, Title: pages.title(name), MIMEType: typeMarkdown, Size: int64(len(pages.pages[name])),
 			})
 		}
 	}
@@ -120,8 +121,10 @@ func (a *API) readResource(ctx context.Context, s *session, uri string) (*sdk.Re
 
 // resource returns the text of a resource and its type.
 func (a *API) resource(ctx context.Context, s *session, uri string) (text, contentType string, err error) {
-	if name, ok := strings.CutPrefix(uri, uriDocs); ok && a.pages.pages[name] != "" {
-		return a.pages.pages[name], typeMarkdown, nil
+	if name, ok := strings.CutPrefix(uri, uriDocs); ok {
+		if page := a.pages().pages[name]; page != "" {
+			return page, typeMarkdown, nil
+		}
 	}
 	if rest, ok := strings.CutPrefix(uri, uriFunctions); ok {
 		parts := strings.SplitN(rest, "/", 4)

@@ -10,8 +10,8 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/ai"
-	"github.com/codesous/sous/storage/providers/routes"
 	"github.com/codesous/sous/invoker/sandbox"
+	"github.com/codesous/sous/storage/providers/routes"
 )
 
 // Stream asks a model, and returns its answer as server-sent events of ai.Delta, while it arrives. It

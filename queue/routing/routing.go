@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/maypok86/otter/v2"
+	"github.com/redis/go-redis/v9"
 	"go.uber.org/zap"
 
 	"github.com/codesous/sous/api"
@@ -38,8 +39,11 @@ const (
 	// afterError is the backoff of a job after an error of its provider. The circuit decides when that is
 	// asked again.
 	afterError = 250 * time.Millisecond
-	// maxTurns bounds the claims of a fetch that does not wait, all of whose jobs are put back.
+	// maxTurns bounds the claims of a fetch whose time is over, all of whose jobs are put back.
 	maxTurns = 4
+	// turnPause is the pause of a fetch that waits, after all of its jobs were put back: it must not put
+	// back a deep queue job by job.
+	turnPause = 100 * time.Millisecond
 	// The providers of queues are read again after configAge.
 	configAge     = 2 * time.Second
 	cachedConfigs = 10_000
@@ -100,28 +104,47 @@ func (r *Router) Fetch(ctx context.Context, f queue.Fetch) ([]api.FetchedJob, er
 		jobs, err := r.broker.Fetch(ctx, f)
 		kept := r.route(ctx, &f, jobs)
 		f.Wait = max(0, time.Until(until))
-		if len(kept) > 0 || len(jobs) == 0 || err != nil || f.Wait == 0 && turn == maxTurns {
+		if len(kept) > 0 || len(jobs) == 0 || err != nil || f.Wait == 0 && turn >= maxTurns {
 			return kept, err
 		}
+		if f.Wait > 0 && !pause(ctx, min(f.Wait, turnPause), f.Until) {
+			return nil, ctx.Err()
+		}
 	}
+}
+
+// pause waits, and reports whether nothing has ended the wait before.
+func pause(ctx context.Context, length time.Duration, until <-chan struct{}) bool {
+	timer := time.NewTimer(length)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-until:
+	case <-ctx.Done():
+	}
+	return false
 }
 
 // route sets the providers of jobs, and returns those that have one or need none. The others are put
 // back.
 func (r *Router) route(ctx context.Context, f *queue.Fetch, jobs []api.FetchedJob) (kept []api.FetchedJob) {
-	avoid := r.failed(ctx, f.Tenant, jobs)
+	names := make([]string, len(jobs))
+	for i := range jobs {
+		names[i] = jobs[i].Spec.Routing
+		if names[i] == "" {
+			names[i] = r.ofQueue(ctx, f.Tenant, &jobs[i])
+		}
+	}
+	avoid := r.failed(ctx, f.Tenant, jobs, names)
 	var back []api.JobFail
 	for i := range jobs {
 		j := &jobs[i]
-		name := j.Spec.Routing
-		if name == "" {
-			name = r.ofQueue(ctx, f.Tenant, j)
-		}
-		if name == "" {
+		if names[i] == "" {
 			kept = append(kept, *j)
 			continue
 		}
-		target, wait, err := r.choose(ctx, f.Tenant, name, avoid[j.ID])
+		target, wait, err := r.choose(ctx, f.Tenant, names[i], avoid[i])
 		switch {
 		case err == nil && wait == 0:
 			j.Provider, j.Model = target.Provider.Name, target.Model
@@ -209,17 +232,26 @@ func (r *Router) ofQueue(ctx context.Context, tenant string, j *api.FetchedJob) 
 	return name
 }
 
-// failed returns the providers at which earlier attempts of jobs failed last, by the ids of jobs.
-func (r *Router) failed(ctx context.Context, tenant string, jobs []api.FetchedJob) map[string]string {
-	out := map[string]string{}
-	keys := r.store.JobKeys(tenant)
+// failed returns the providers at which earlier attempts of jobs failed last, by the indexes of the jobs
+// whose routing has a name. It reads them by one pipeline, and none for first attempts.
+func (r *Router) failed(ctx context.Context, tenant string, jobs []api.FetchedJob, names []string) map[int]string {
+	keys, pipe := r.store.JobKeys(tenant), r.store.Client().Pipeline()
+	replies := map[int]*redis.StringCmd{}
 	for i := range jobs {
-		if j := &jobs[i]; j.LeaseEpoch > 1 && (j.Spec.Routing != "" || r.ofQueue(ctx, tenant, j) != "") {
-			name, err := r.store.Client().HGet(ctx, keys.Meta(j.ID), jobstore.FieldRouting).Result()
-			if err == nil { // else the circuit alone decides
-				out[j.ID] = name
-			}
+		if names[i] != "" && jobs[i].LeaseEpoch > 1 {
+			replies[i] = pipe.HGet(ctx, keys.Meta(jobs[i].ID), jobstore.FieldRouting)
 		}
+	}
+	if len(replies) == 0 {
+		return nil
+	}
+	if err := storage.ExecOptional(ctx, pipe); err != nil {
+		r.log.Warn("the providers at which jobs have failed were not read; their circuits alone decide", zap.String("tenant", tenant), zap.Error(err))
+		return nil
+	}
+	out := make(map[int]string, len(replies))
+	for i, reply := range replies {
+		out[i] = reply.Val()
 	}
 	return out
 }

@@ -282,6 +282,26 @@ func TestJobsWaitForProviders(t *testing.T) {
 	}
 }
 
+// TestADeepQueueIsNotPutBack: while no target can serve, a fetch puts a few jobs back, not all of its
+// queue, whether it waits or not.
+func TestADeepQueueIsNotPutBack(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.enqueue(201, "main")
+	j := b.fetch(0, 1)
+	b.fail(0, &j[0], agent.ProviderError{Provider: "main", Kind: agent.FailureRateLimit, RetryAfterMS: 60_000})
+	for _, wait := range []time.Duration{0, 150 * time.Millisecond} {
+		got, err := b.routers[0].Fetch(t.Context(), queue.Fetch{Tenant: b.tenant, Namespace: namespace, Queues: []string{"agents"}, WorkerID: "w", Count: 1, Wait: wait})
+		if err != nil || len(got) != 0 {
+			t.Errorf("Fetch with a wait of %s: got %d jobs and error %v, want none", wait, len(got), err)
+		}
+	}
+	q, err := b.broker.GetQueue(t.Context(), b.tenant, namespace, "agents")
+	if err != nil || q.Depths[api.JobRetrying] > 20 {
+		t.Errorf("GetQueue: got %d jobs put back and error %v, want at most 20", q.Depths[api.JobRetrying], err)
+	}
+}
+
 // TestProviderOfAQueue: jobs without a routing have the provider of their queue, others their own.
 func TestProviderOfAQueue(t *testing.T) {
 	t.Parallel()

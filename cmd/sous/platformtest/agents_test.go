@@ -95,7 +95,7 @@ func startAgents(t *testing.T) *agents {
 	fake := modelstest.New(t, a.model.answer)
 	_, err := a.tenant.PutProvider(t.Context(), "main", ai.ProviderSettings{Kind: ai.KindOpenAI, BaseURL: fake.URL + "/v1", Models: []string{"m1"}}, 0)
 	_, priced := a.tenant.PutPrice(t.Context(), agent.Price{Provider: "main", Model: "m1", InputUSD: 1_000_000 * callCost})
-	daily := agent.USD(agentBudget)
+	daily := agentBudget
 	settings := budget.Settings{Scope: budget.ScopeFunction, Target: platformtest.Namespace + "/work", DailyUSD: &daily, Zone: zoneAtNoon()}
 	var limited error
 	a.budget, limited = a.tenant.PutBudget(t.Context(), "all", settings, 0)
@@ -165,8 +165,8 @@ func (a *agents) exceeded(t *testing.T) {
 		return nil
 	})
 	b, err := a.tenant.Budget(t.Context(), a.budget.Name)
-	if bound := agent.USD(agentBudget + (2*agentSlots+1)*callCost); err != nil || b.SpentUSD < agentBudget || b.SpentUSD > bound {
-		t.Errorf("got %v spent and error %v, want at least %v and at most %v", b.SpentUSD, err, agent.USD(agentBudget), bound)
+	if bound := agentBudget + (2*agentSlots+1)*callCost; err != nil || b.SpentUSD < agentBudget || b.SpentUSD > bound {
+		t.Errorf("got %v spent and error %v, want at least %v and at most %v", b.SpentUSD, err, agentBudget, bound)
 	}
 	more := 100 * agent.Dollar
 	b.DailyUSD = &more

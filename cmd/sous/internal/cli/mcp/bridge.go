@@ -200,7 +200,7 @@ func (b *bridge) end(id json.RawMessage) bool {
 // pass sends a message and writes the answer. Errors are answered to the client, and reported.
 func (b *bridge) pass(ctx context.Context, m *message) {
 	err := b.exchange(ctx, m)
-	if err == nil || ctx.Err() != nil && context.Cause(ctx) == errInterrupted {
+	if err == nil || ctx.Err() != nil && errors.Is(context.Cause(ctx), errInterrupted) {
 		return
 	}
 	b.report(err)
