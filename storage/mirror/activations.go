@@ -86,9 +86,9 @@ func (w *write) activation(a *Activation, s *storedActivation, force bool) error
 	var err error
 	if s == nil {
 		w.rows.activations++
-		row, err = w.insert(w.s.insertActivation, RowOf(a.View.StartMS, a.ID), activationValues(a))
+		row, err = w.insert(w.s.insertActivation, activationValues(RowOf(a.View.StartMS, a.ID), a))
 	} else {
-		row, err = s.row, w.exec(w.s.updateActivation, append([]any{s.row}, activationValues(a)...)...)
+		row, err = s.row, w.exec(w.s.updateActivation, activationValues(s.row, a)...)
 	}
 	if err != nil {
 		return err
@@ -100,15 +100,15 @@ func (w *write) activation(a *Activation, s *storedActivation, force bool) error
 	return w.exec(w.s.insertActivationWords, row, TenantWord(a.Tenant), a.ID, v.Function, shortText(failure), jsonText(v.Result))
 }
 
-// activationValues returns the values of the columns of an activation, but the row.
-func activationValues(a *Activation) []any {
+// activationValues returns the values of the columns of an activation.
+func activationValues(row int64, a *Activation) []any {
 	v := a.View
 	var errorType, message any
 	if v.Error != nil {
 		errorType, message = null(string(v.Error.Type)), v.Error.Message
 	}
 	return []any{
-		a.Tenant, a.ID, v.Namespace, v.Function, v.Ref.Version, string(v.Status), v.Trigger.Type, null(v.JobID), null(v.RequestID), errorType, message,
+		row, a.Tenant, a.ID, v.Namespace, v.Function, v.Ref.Version, string(v.Status), v.Trigger.Type, null(v.JobID), null(v.RequestID), errorType, message,
 		v.StartMS, nullMS(v.EndMS), v.DurationMS, v.CPUMS, v.MemoryPeakBytes, v.EgressBytes, a.Doc,
 	}
 }

@@ -154,13 +154,12 @@ func (w *write) exec(s *sql.Stmt, args ...any) error {
 	return err
 }
 
-// insert inserts a row at row, or at the first free one after it, and returns that. args are the
-// values of the other columns.
-func (w *write) insert(s *sql.Stmt, row int64, args []any) (int64, error) {
-	args = append([]any{row}, args...)
-	for {
-		args[0] = row
-		result, err := s.ExecContext(w.ctx, args...)
+// insert inserts the row of values, of which the first is its number, or one with the first free number
+// after that. It returns the number.
+func (w *write) insert(s *sql.Stmt, values []any) (row int64, err error) {
+	for row = values[0].(int64); ; row++ {
+		values[0] = row
+		result, err := s.ExecContext(w.ctx, values...)
 		if err != nil {
 			return 0, err
 		}
@@ -168,7 +167,6 @@ func (w *write) insert(s *sql.Stmt, row int64, args []any) (int64, error) {
 		if err != nil || n > 0 {
 			return row, err
 		}
-		row++
 	}
 }
 

@@ -29,7 +29,7 @@ func JobDifference(ctx context.Context, db *sql.DB, j Job) (string, error) {
 	if row == 0 {
 		return presence(row, true), nil
 	}
-	if at := differs(got, jobValues(&j)); at != "" {
+	if at := differs(got, jobValues(row, &j)); at != "" {
 		return at, nil
 	}
 	want := []string{}
@@ -68,7 +68,7 @@ func ActivationDifference(ctx context.Context, db *sql.DB, a Activation) (string
 	if row == 0 {
 		return presence(row, true), nil
 	}
-	if at := differs(got, activationValues(&a)); at != "" {
+	if at := differs(got, activationValues(row, &a)); at != "" {
 		return at, nil
 	}
 	return wordsDifference(ctx, db, "activation_words", row, a.Tenant)
@@ -93,7 +93,8 @@ func wordsDifference(ctx context.Context, db *sql.DB, table string, row int64, t
 	return fmt.Sprintf("got %d entries of words, want 1", len(found)), nil
 }
 
-// readRow reads a row and the values of its other columns. row is 0 without one.
+// readRow reads a row: its number, 0 without one, and the values of its columns, of which the number is
+// the first.
 func readRow(ctx context.Context, db *sql.DB, query string, args ...any) (row int64, values []any, err error) {
 	rows, err := db.QueryContext(ctx, query, args...)
 	if err != nil {
@@ -113,7 +114,7 @@ func readRow(ctx context.Context, db *sql.DB, query string, args ...any) (row in
 		return 0, nil, err
 	}
 	row, _ = values[0].(int64)
-	return row, values[1:], nil
+	return row, values, nil
 }
 
 func readTexts(ctx context.Context, db *sql.DB, query string, args ...any) (out []string, err error) {
@@ -136,7 +137,7 @@ func readTexts(ctx context.Context, db *sql.DB, query string, args ...any) (out 
 func differs(got, want []any) string {
 	for i := range want {
 		if fmt.Sprint(plain(got[i])) != fmt.Sprint(plain(want[i])) {
-			return fmt.Sprintf("column %d: got %v, want %v", i+1, plain(got[i]), plain(want[i]))
+			return fmt.Sprintf("column %d: got %v, want %v", i, plain(got[i]), plain(want[i]))
 		}
 	}
 	return ""

@@ -20,7 +20,7 @@ import (
 
 // schemaVersion is that of the schema. Increase it with every change of schema.sql or feed.sql: a
 // file of another version is replaced.
-const schemaVersion = 1
+const schemaVersion = 2
 
 // The files in the folder.
 const (
@@ -35,10 +35,10 @@ const (
 	// cacheKiB is the memory of the writer's page cache, and of each reader's.
 	cacheKiB       = 64 << 10
 	readerCacheKiB = 8 << 10
-	// walBytes is the size to which the write-ahead log is cut after it was written back.
-	walBytes = 64 << 20
-	// walPages is the number of its pages after which it is written back.
-	walPages = 8000
+	// walBytes is the size to which the write-ahead log is cut after it was written back, which happens
+	// when it has three quarters of that, or of half of its share of the largest size: a page that many
+	// transactions change is then written to the file once.
+	walBytes = 256 << 20
 )
 
 var (
@@ -163,7 +163,7 @@ func openFile(ctx context.Context, path string, cfg *Config) (*file, error) {
 	if _, err := os.Stat(path); err != nil {
 		return nil, err
 	}
-	f, err := connect(path, cfg.pages())
+	f, err := connect(path, cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -191,7 +191,7 @@ func createFile(ctx context.Context, path string, cfg *Config) (*file, error) {
 	if err := created.Close(); err != nil {
 		return nil, err
 	}
-	f, err := connect(path, cfg.pages())
+	f, err := connect(path, cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -211,9 +211,9 @@ func createFile(ctx context.Context, path string, cfg *Config) (*file, error) {
 }
 
 // connect opens the pools of a file. It does not read it.
-func connect(path string, pages int64) (*file, error) {
-	writer, err := sql.Open("sqlite", dsn(path, cacheKiB, "journal_mode(WAL)", "synchronous(NORMAL)",
-		"wal_autocheckpoint("+strconv.Itoa(walPages)+")", "journal_size_limit("+strconv.Itoa(walBytes)+")", maxPages(pages)))
+func connect(path string, cfg *Config) (*file, error) {
+	writer, err := sql.Open("sqlite", dsn(path, cacheKiB, "page_size("+strconv.Itoa(pageBytes)+")", "journal_mode(WAL)", "synchronous(NORMAL)",
+		"wal_autocheckpoint("+strconv.FormatInt(cfg.walPages(), 10)+")", "journal_size_limit("+strconv.Itoa(walBytes)+")", maxPages(cfg.pages())))
 	if err != nil {
 		return nil, err
 	}

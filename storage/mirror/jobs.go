@@ -41,15 +41,31 @@ type tag struct {
 	tenant, key, value string
 }
 
+// tagsAtOnce is how many rows of job_tags one statement inserts.
+const tagsAtOnce = 16
+
 // insertTags inserts the tags of the batch in the order of their table, which touches each of its
 // pages once.
 func (w *write) insertTags() error {
 	slices.SortFunc(w.tags, func(a, b tag) int {
 		return cmp.Or(cmp.Compare(a.tenant, b.tenant), cmp.Compare(a.key, b.key), cmp.Compare(a.value, b.value), cmp.Compare(a.row, b.row))
 	})
-	for _, t := range w.tags {
-		if err := w.exec(w.s.insertTag, t.row, t.tenant, t.key, t.value); err != nil {
-			return err
+	values := make([]any, 0, 4*tagsAtOnce)
+	for tags := range slices.Chunk(w.tags, tagsAtOnce) {
+		values = values[:0]
+		for i := range tags {
+			values = append(values, tags[i].row, tags[i].tenant, tags[i].key, tags[i].value)
+		}
+		if len(tags) == tagsAtOnce {
+			if err := w.exec(w.s.insertTags, values...); err != nil {
+				return err
+			}
+			continue
+		}
+		for ; len(values) > 0; values = values[4:] {
+			if err := w.exec(w.s.insertTag, values[:4]...); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -113,7 +129,7 @@ func (w *write) job(j *Job, s *storedJob, force bool) error {
 	}
 	w.counts.Written++
 	if s == nil {
-		row, err := w.insert(w.s.insertJob, RowOf(j.View.CreatedAtMS, j.ID), jobValues(j))
+		row, err := w.insert(w.s.insertJob, jobValues(RowOf(j.View.CreatedAtMS, j.ID), j))
 		if err != nil {
 			return err
 		}
@@ -125,7 +141,7 @@ func (w *write) job(j *Job, s *storedJob, force bool) error {
 
 // changeJob writes a job that has a row.
 func (w *write) changeJob(j *Job, s *storedJob, before *api.Job, force bool) error {
-	if err := w.exec(w.s.updateJob, append([]any{s.row}, jobValues(j)...)...); err != nil {
+	if err := w.exec(w.s.updateJob, jobValues(s.row, j)...); err != nil {
 		return err
 	}
 	if !force && wordsOf(j.Tenant, before) == wordsOf(j.Tenant, j.View) && len(before.Errors) == len(j.View.Errors) {
@@ -137,12 +153,12 @@ func (w *write) changeJob(j *Job, s *storedJob, before *api.Job, force bool) err
 	return w.jobParts(s.row, j)
 }
 
-// jobValues returns the values of the columns of a job, but the row.
-func jobValues(j *Job) []any {
+// jobValues returns the values of the columns of a job.
+func jobValues(row int64, j *Job) []any {
 	v := j.View
 	function := search.FunctionOf(v)
 	return []any{
-		j.Tenant, j.ID, v.Namespace, v.Queue, string(v.State), v.Priority.Rank(), v.Attempt, null(v.WorkerID), null(v.Host), null(v.BatchID), null(v.ChainID),
+		row, j.Tenant, j.ID, v.Namespace, v.Queue, string(v.State), v.Priority.Rank(), v.Attempt, null(v.WorkerID), null(v.Host), null(v.BatchID), null(v.ChainID),
 		null(v.ParentID), null(v.ActivationID), null(function), null(v.UniqueKey), j.Run, null(v.DeadReason), null(search.LastError(v)),
 		v.CreatedAtMS, nullMS(v.StartedAtMS), nullMS(v.DueAtMS), nullMS(v.EndedAtMS), sinceOf(v), j.Doc,
 	}

@@ -12,6 +12,7 @@ import (
 )
 
 const (
+	// pageBytes is the size of a page of the file.
 	pageBytes = 4096
 	// trimPages is how many pages beyond its bound the file may get while rows are removed: the words
 	// of removed rows are noted before their pages are free.
@@ -47,6 +48,15 @@ func (s *shortage) Unwrap() error { return s.cause }
 
 // walShare returns the part of MaxBytes that is left for the write-ahead log, in bytes.
 func (c *Config) walShare() int64 { return min(c.MaxBytes/4, 2*walBytes) }
+
+// walPages returns the number of pages after which the write-ahead log is written back to the file.
+func (c *Config) walPages() int64 {
+	size := int64(walBytes)
+	if c.MaxBytes > 0 {
+		size = min(size, c.walShare()/2)
+	}
+	return max(1, size*3/4/pageBytes)
+}
 
 // pages returns the bound of the pages of the file, 0 for none.
 func (c *Config) pages() int64 {

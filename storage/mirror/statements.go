@@ -3,6 +3,7 @@ package mirror
 import (
 	"context"
 	"database/sql"
+	"strings"
 )
 
 // statements are those of the writer, prepared once.
@@ -10,7 +11,7 @@ type statements struct {
 	position, note *sql.Stmt
 
 	findJobs, insertJob, updateJob, deleteJob *sql.Stmt
-	insertTag, deleteTag                      *sql.Stmt
+	insertTag, insertTags, deleteTag          *sql.Stmt
 	insertError, deleteErrors                 *sql.Stmt
 	insertWords, deleteWords                  *sql.Stmt
 
@@ -33,6 +34,7 @@ func (s *statements) texts() map[**sql.Stmt]string {
 			created_ms = ?20, started_ms = ?21, due_ms = ?22, ended_ms = ?23, since_ms = ?24, doc = ?25 WHERE row = ?1`,
 		&s.deleteJob:    `DELETE FROM jobs WHERE row = ?`,
 		&s.insertTag:    `INSERT OR IGNORE INTO job_tags (row, tenant, key, value) VALUES (?, ?, ?, ?)`,
+		&s.insertTags:   `INSERT OR IGNORE INTO job_tags (row, tenant, key, value) VALUES (?, ?, ?, ?)` + strings.Repeat(`, (?, ?, ?, ?)`, tagsAtOnce-1),
 		&s.deleteTag:    `DELETE FROM job_tags WHERE row = ? AND tenant = ? AND key = ? AND value = ?`,
 		&s.insertError:  `INSERT OR REPLACE INTO job_errors (row, attempt, error, at_ms) VALUES (?, ?, ?, ?)`,
 		&s.deleteErrors: `DELETE FROM job_errors WHERE row = ?`,
@@ -79,7 +81,7 @@ func (s *statements) in(ctx context.Context, tx *sql.Tx) *statements {
 // places returns the places of the statements, in one order.
 func (s *statements) places() []**sql.Stmt {
 	return []**sql.Stmt{
-		&s.position, &s.note, &s.findJobs, &s.insertJob, &s.updateJob, &s.deleteJob, &s.insertTag, &s.deleteTag,
+		&s.position, &s.note, &s.findJobs, &s.insertJob, &s.updateJob, &s.deleteJob, &s.insertTag, &s.insertTags, &s.deleteTag,
 		&s.insertError, &s.deleteErrors, &s.insertWords, &s.deleteWords,
 		&s.findActivations, &s.insertActivation, &s.updateActivation, &s.deleteActivation, &s.insertActivationWords, &s.deleteActivationWords,
 	}
