@@ -7,7 +7,7 @@
 # make compat  packages of npm in the sandbox, compared with Node.js; needs node, npm and a network
 # make lint   golangci-lint, and the messages of workers (make lint-proto)
 # make proto  generates the code of api/worker/v1, and of the workers in sdk/
-# make build  bin/sous
+# make build  bin/sous; with the console if npm is installed, or CONSOLE=yes or no
 # make release  dist/: archives, Debian packages, an SBOM and checksums of a release
 # make upgrade-records  the records of a release, for the test of upgrades: docs/upgrade.md
 
@@ -21,6 +21,9 @@ LDFLAGS       := -s -w -X github.com/codesous/sous/cmd/sous/internal/build.versi
 BIN           ?= bin
 DIST          ?= dist
 
+# Whether make build embeds the console: yes, no, or auto, which does if npm is installed.
+CONSOLE ?= auto
+
 # The architectures of a release.
 RELEASE_ARCHS ?= amd64 arm64
 
@@ -30,19 +33,20 @@ STORE_SERVER ?=
 export CGO_ENABLED ?= 0
 export SOUS_TEST_STORE_SERVER := $(STORE_SERVER)
 
-.PHONY: all run build release upgrade-records test test-packages test-cadence test-python-client test-python-worker test-platform test-redis test-npm test-chromium test-spin bench test262 urlpattern compat lint lint-proto proto proto-baseline fuzz fmt clean
+.PHONY: all run build lint-console release upgrade-records test test-packages test-cadence test-python-client test-python-worker test-platform test-redis test-npm test-chromium test-spin bench test262 urlpattern compat lint lint-proto proto proto-baseline fuzz fmt clean
 
 all: build
 
-# The sandbox child goes into the binary: see cmd/sous/internal/server/sandbox_embedded.go.
-# The overlay presents it to the compiler as a file of that package. GOOS and GOARCH choose
-# another platform.
+# The sandbox child goes into the binary: see cmd/sous/internal/server/sandbox_embedded.go, and
+# the console: see controlplane/console/embedded.go. The overlay presents them to the compiler as
+# files of these packages. GOOS and GOARCH choose another platform.
 build:
 	mkdir -p $(BIN)
+	GO='$(GO)' CONSOLE='$(CONSOLE)' tools/build-console.sh $(BIN)
 	$(GO) build -trimpath -ldflags '-s -w' -o $(BIN)/sandbox-child ./invoker/sandbox/childmain
 	GOOS= GOARCH= $(GO) run ./tools/compress <$(BIN)/sandbox-child >$(BIN)/sandbox-child.zst
-	echo '{"Replace": {"$(CURDIR)/cmd/sous/internal/server/sandbox-child.zst": "$(BIN)/sandbox-child.zst"}}' >$(BIN)/overlay.json
-	$(GO) build -trimpath -overlay $(BIN)/overlay.json -tags sandboxchild -ldflags '$(LDFLAGS)' -o $(BIN)/sous ./cmd/sous
+	echo '{"Replace": {"$(CURDIR)/cmd/sous/internal/server/sandbox-child.zst": "$(BIN)/sandbox-child.zst"'"$$(test -f $(BIN)/console.zip && echo ', "$(CURDIR)/controlplane/console/console.zip": "$(BIN)/console.zip"')"'}}' >$(BIN)/overlay.json
+	$(GO) build -trimpath -overlay $(BIN)/overlay.json -tags sandboxchild$$(test -f $(BIN)/console.zip && echo ,console) -ldflags '$(LDFLAGS)' -o $(BIN)/sous ./cmd/sous
 
 release:
 	GO='$(GO)' MAKE='$(MAKE)' RELEASE_ARCHS='$(RELEASE_ARCHS)' tools/release.sh '$(DIST)'
@@ -95,7 +99,7 @@ test: test-packages
 
 # These packages drive the program that they build, or examine files. Without the race detector
 # they share go's build cache with it.
-PLAIN := ./cmd/sous ./cmd/sous/compattest ./cmd/sous/docstest ./cmd/sous/openapitest ./cmd/sous/upgradetest ./deploy ./docs ./examples/... ./sdk ./tools/...
+PLAIN := ./cmd/sous ./cmd/sous/compattest ./cmd/sous/consoletest ./cmd/sous/docstest ./cmd/sous/openapitest ./cmd/sous/upgradetest ./deploy ./docs ./examples/... ./sdk ./tools/...
 
 test-packages: test-redis test-npm test-python-client test-python-worker test-chromium test-spin test-cadence
 	$(GO) test -trimpath -vet=off -timeout 14m $(PLAIN)
@@ -129,11 +133,19 @@ urlpattern:
 
 # The linter's govet has all analyzers of go vet. -trimpath as in make build, so that
 # both share go's build cache.
-lint: lint-proto
+lint: lint-proto lint-console
 	GOFLAGS="$$($(GO) env GOFLAGS) -trimpath" \
 	$(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT) run ./...
 
 BUF_RUN = GOFLAGS= $(GO) run github.com/bufbuild/buf/cmd/buf@$(BUF)
+
+# The types of the console.
+lint-console: test-npm console/node_modules
+	npm run --prefix console --silent check
+
+console/node_modules: console/package-lock.json
+	npm ci --prefix console --ignore-scripts --no-audit --no-fund
+	touch $@
 
 # The messages of workers: their style, that a change breaks no client of the last release, and that
 # the generated code is theirs.

@@ -67,6 +67,9 @@ const (
 	CodeBudgetNotFound Code = "CS_BUDGET_NOT_FOUND"
 	CodeBudgetExceeded Code = "CS_BUDGET_EXCEEDED"
 
+	CodeApprovalNotFound Code = "CS_APPROVAL_NOT_FOUND"
+	CodeApprovalDenied   Code = "CS_APPROVAL_DENIED"
+
 	CodeScheduleNotFound Code = "CS_SCHEDULE_NOT_FOUND"
 	CodeScheduleExists   Code = "CS_SCHEDULE_EXISTS"
 	CodeScheduleBusy     Code = "CS_SCHEDULE_BUSY_CONFLICT"

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/codesous/sous/api/agent"
+	"github.com/codesous/sous/api/approval"
 )
 
 // JobState is the state of a job. The table of transitions is in
@@ -212,6 +213,8 @@ type Job struct {
 	StateSinceMS int64           `json:"state_since_ms,omitempty"`
 	Iteration    int64           `json:"iteration,omitempty"` // the current or last one, of a job with Agent
 	Usage        *agent.Sums     `json:"usage,omitempty"`     // of all iterations
+
+	Approval *approval.Request `json:"approval,omitempty"` // what policies have asked for, and the votes
 }
 
 // JobTick is the tick of a schedule that made a job. TickSeq is 0 for a manual run.

@@ -1,8 +1,12 @@
 package api
 
-import "encoding/json"
+import (
+	"encoding/json"
 
-// JobSpec is the stored part of a job that does not change after its enqueue. The part that
+	"github.com/codesous/sous/api/approval"
+)
+
+// JobSpec is the stored part of a job that seldom changes after its enqueue. The part that
 // changes is the run; queue/internal/jobstore stores both.
 type JobSpec struct {
 	Namespace string          `json:"namespace"`
@@ -24,6 +28,8 @@ type JobSpec struct {
 	// By is the client for which the job or its chain runs functions, nil for other jobs and for
 	// those of release 0.1.0: a version with a list of roles does not run for these.
 	By *JobAuthor `json:"by,omitempty"`
+	// Approval is what policies have asked for, nil for a job that no policy and no vote concerned.
+	Approval *approval.Request `json:"approval,omitempty"`
 }
 
 // JobAuthor is a caller for which jobs run functions later, with the roles that it had then.

@@ -44,6 +44,7 @@ const (
 	RoleInvoker   = "invoker"
 	RoleWorker    = "worker" // fetches and settles jobs
 	RoleViewer    = "viewer"
+	RoleApprover  = "approver" // votes on approvals
 	// RolePrefix begins the roles that a tenant defines. They grant nothing by
 	// themselves; a version's Authz may name them.
 	RolePrefix = "role:"
@@ -154,7 +155,7 @@ func KeyTimeMS(id string) (int64, error) {
 // 1 to 59 of a-z, 0-9, _ and -.
 func ValidateRole(role string) error {
 	switch role {
-	case RoleAdmin, RoleDeveloper, RoleOperator, RoleInvoker, RoleWorker, RoleViewer:
+	case RoleAdmin, RoleDeveloper, RoleOperator, RoleInvoker, RoleWorker, RoleViewer, RoleApprover:
 		return nil
 	}
 	if own, ok := strings.CutPrefix(role, RolePrefix); ok && isTail(own, 1, 59, "_-") {

@@ -32,7 +32,7 @@ const (
 )
 
 // row says who may use a route, by role (a for admin, d developer, o operator, i
-// invoker, v viewer, w worker; * for any key, - for every caller and ! for runners), with a request
+// invoker, p approver, v viewer, w worker; * for any key, - for every caller and ! for runners), with a request
 // that does no harm. T, N, F are as in docs/api.md, A is an activation, J an active
 // job and C a cancelled one.
 type row struct {
@@ -46,6 +46,11 @@ var accessRows = []row{
 	{route: "GET /healthz", roles: "-", reach: reachAll, path: "/healthz", body: "", action: ""},
 	{route: "GET /readyz", roles: "-", reach: reachAll, path: "/readyz", body: "", action: ""},
 	{route: "GET /", roles: "-", reach: reachAll, path: "/", body: "", action: ""},
+	{route: "GET /console", roles: "-", reach: reachAll, path: "/console", body: "", action: ""},
+	{route: "GET /console/*", roles: "-", reach: reachAll, path: "/console/t_default/default", body: "", action: ""},
+	{route: "GET /console/api/session", roles: "-", reach: reachAll, path: "/console/api/session", body: "", action: ""},
+	{route: "POST /console/api/session", roles: "-", reach: reachAll, path: "/console/api/session", body: "{}", action: ""},
+	{route: "DELETE /console/api/session", roles: "-", reach: reachAll, path: "/console/api/session", body: "", action: ""},
 	{route: "GET /docs", roles: "-", reach: reachAll, path: "/docs", body: "", action: ""},
 	{route: "GET /docs/*", roles: "-", reach: reachAll, path: "/docs/queue", body: "", action: ""},
 	{route: "GET /docs/reference", roles: "-", reach: reachAll, path: "/docs/reference", body: "", action: ""},
@@ -58,7 +63,7 @@ var accessRows = []row{
 	{route: "GET /v1/admin/mirror", roles: "a", reach: reachNoTenant, path: "/v1/admin/mirror", body: "", action: "cs:mirror:read"},
 	{route: "POST /v1/admin/mirror:rebuild", roles: "a", reach: reachNoTenant, path: "/v1/admin/mirror:rebuild", body: "", action: "cs:mirror:rebuild"},
 
-	{route: "GET T", roles: "adoiv", reach: reachAll, path: "T", body: "", action: "cs:tenant:read"},
+	{route: "GET T", roles: "adoivp", reach: reachAll, path: "T", body: "", action: "cs:tenant:read"},
 	{route: "GET T/limits", roles: "adov", reach: reachNothing, path: "T/limits", body: "", action: "cs:limits:read"},
 	{route: "PUT T/limits", roles: "a", reach: reachNoTenant, path: "T/limits", body: "{}", action: "cs:limits:write"},
 	{route: "GET T/usage/ai", roles: "adov", reach: reachAll, path: "T/usage/ai", body: "", action: "cs:usage:read"},
@@ -68,13 +73,24 @@ var accessRows = []row{
 	{route: "GET T/budgets/{budget}", roles: "adov", reach: reachNothing, path: "T/budgets/all", body: "", action: "cs:budget:read"},
 	{route: "PUT T/budgets/{budget}", roles: "a", reach: reachNothing, path: "T/budgets/all", body: "{}", action: "cs:budget:write"},
 	{route: "DELETE T/budgets/{budget}", roles: "a", reach: reachNothing, path: "T/budgets/all", body: "", action: "cs:budget:write"},
+	{route: "GET T/approvals", roles: "adovp", reach: reachAll, path: "T/approvals", body: "", action: "cs:approval:read"},
+	{route: "GET T/approvals/{job_id}", roles: "adovp", reach: reachAll, path: "T/approvals/00000000-0000-7000-8000-000000000000", body: "", action: "cs:approval:read"},
+	{route: "POST T/approvals/{job_id}:approve", roles: "adop", reach: reachAll, path: "T/approvals/00000000-0000-7000-8000-000000000000:approve", body: "", action: "cs:approval:decide"},
+	{route: "POST T/approvals/{job_id}:reject", roles: "adop", reach: reachAll, path: "T/approvals/00000000-0000-7000-8000-000000000000:reject", body: "", action: "cs:approval:decide"},
+	{route: "GET T/approval-policies", roles: "adovp", reach: reachNothing, path: "T/approval-policies", body: "", action: "cs:approval:read"},
+	{route: "GET T/approval-policies/{policy}", roles: "adovp", reach: reachNothing, path: "T/approval-policies/all", body: "", action: "cs:approval:read"},
+	{route: "PUT T/approval-policies/{policy}", roles: "a", reach: reachNothing, path: "T/approval-policies/all", body: "{}", action: "cs:approval:write"},
+	{route: "DELETE T/approval-policies/{policy}", roles: "a", reach: reachNothing, path: "T/approval-policies/all", body: "", action: "cs:approval:write"},
+	{route: "GET T/approval-delegations", roles: "adovp", reach: reachNothing, path: "T/approval-delegations", body: "", action: "cs:approval:read"},
+	{route: "POST T/approval-delegations", roles: "adop", reach: reachNothing, path: "T/approval-delegations", body: "{}", action: "cs:approval:decide"},
+	{route: "DELETE T/approval-delegations/{delegation}", roles: "adop", reach: reachNothing, path: "T/approval-delegations/none", body: "", action: "cs:approval:decide"},
 	{route: "DELETE T/prices", roles: "a", reach: reachNothing, path: "T/prices?model=m", body: "", action: "cs:price:write"},
 	{route: "GET T/providers", roles: "adov", reach: reachNothing, path: "T/providers", body: "", action: "cs:provider:read"},
 	{route: "GET T/providers/{provider}", roles: "adov", reach: reachNothing, path: "T/providers/main", body: "", action: "cs:provider:read"},
 	{route: "PUT T/providers/{provider}", roles: "a", reach: reachNothing, path: "T/providers/main", body: `{"kind":"nothing"}`, action: "cs:provider:write"},
 	{route: "DELETE T/providers/{provider}", roles: "a", reach: reachNothing, path: "T/providers/ghost", body: "", action: "cs:provider:delete"},
 	{route: "GET T/usage", roles: "adov", reach: reachNothing, path: "T/usage", body: "", action: "cs:usage:read"},
-	{route: "GET T/namespaces", roles: "adoiv", reach: reachAll, path: "T/namespaces", body: "", action: "cs:tenant:read"},
+	{route: "GET T/namespaces", roles: "adoivp", reach: reachAll, path: "T/namespaces", body: "", action: "cs:tenant:read"},
 
 	{route: "POST N/functions", roles: "ad", reach: reachPath, path: "N/functions", body: "{}", action: "cs:function:create"},
 	{route: "GET N/functions", roles: "adov", reach: reachPath, path: "N/functions", body: "", action: "cs:function:read"},
@@ -226,7 +242,7 @@ var accessRows = []row{
 
 // letters of the roles, as access has them.
 var letters = map[string]string{
-	"admin": "a", "developer": "d", "operator": "o", "invoker": "i", "viewer": "v", "worker": "w", "role:own": "",
+	"admin": "a", "developer": "d", "operator": "o", "invoker": "i", "viewer": "v", "worker": "w", "approver": "p", "role:own": "",
 }
 
 // patterns are the abbreviations of docs/api.md as the router has them.

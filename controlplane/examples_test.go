@@ -66,7 +66,7 @@ func storyServer(t *testing.T) (*harness, map[string]string) {
 	h.write(t, run, 1, `"greeting Ada"`)
 	h.finish(t, run, api.StatusSuccess, `{"hello":"Ada"}`)
 	h.engine.cancel = func(string, string) (*api.Activation, error) { return &run.Activation, nil }
-	return h, map[string]string{"tenant": h.tenant, "activation": run.ActivationID}
+	return h, map[string]string{"tenant": h.tenant, "activation": run.ActivationID, "tomorrow": fmt.Sprint(store.NowMS() + 86_400_000)}
 }
 
 // storyPrefix is the abbreviation that a path of the story begins with.

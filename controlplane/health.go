@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/whoami"
 	"github.com/codesous/sous/controlplane/access"
 	"github.com/codesous/sous/controlplane/rest"
 )
@@ -25,7 +26,7 @@ type healthStatus struct {
 
 type limitsOutput struct{ Body Limits }
 
-type identityOutput struct{ Body api.Identity }
+type identityOutput struct{ Body whoami.Identity }
 
 // serviceEndpoints declares the routes that are about the server itself. The probes are
 // public and are answered even where the store does not answer; an orchestrator restarts

@@ -18,6 +18,7 @@
 //	mcp        the Model Context Protocol
 //	web        the HTTP endpoints of functions, past the router
 //	docsite    the documentation
+//	console    the web interface, with its sessions
 //
 // Each of them but web returns its Endpoints; New collects them and hands them to
 // rest.NewServer. None of them imports another, except rest and access.
@@ -46,8 +47,10 @@ import (
 	"github.com/codesous/sous/api/domain"
 	"github.com/codesous/sous/controlplane/access"
 	"github.com/codesous/sous/controlplane/admission"
+	approvalsapi "github.com/codesous/sous/controlplane/approvals"
 	budgetsapi "github.com/codesous/sous/controlplane/budgets"
 	bulkapi "github.com/codesous/sous/controlplane/bulk"
+	"github.com/codesous/sous/controlplane/console"
 	"github.com/codesous/sous/controlplane/docsite"
 	documentsapi "github.com/codesous/sous/controlplane/documents"
 	domainsapi "github.com/codesous/sous/controlplane/domains"
@@ -81,6 +84,7 @@ import (
 	mirrorsearch "github.com/codesous/sous/storage/mirror/search"
 	"github.com/codesous/sous/storage/quotas"
 	"github.com/codesous/sous/storage/secrets"
+	"github.com/codesous/sous/storage/sessions"
 )
 
 // Engine is the part of the invoker that the control plane uses to execute functions. It
@@ -183,9 +187,12 @@ type Server struct {
 	store *storage.Store
 	auth  *access.Authenticator
 	rest  *rest.Server
-	life  context.Context    //nolint:containedctx // of the background work, until Close
-	end   context.CancelFunc // ends life
-	loops sync.WaitGroup     // the background work
+	// console is before rest, for hosts that are not claimed.
+	console *console.Console
+	claimed func(host string) bool
+	life    context.Context    //nolint:containedctx // of the background work, until Close
+	end     context.CancelFunc // ends life
+	loops   sync.WaitGroup     // the background work
 }
 
 // withDefaults sets the defaults that need nothing but the store. Those of Schedules and
@@ -237,14 +244,16 @@ func New(ctx context.Context, store *storage.Store, engine Engine, broker *queue
 		hosts, err = s.openDomains(ctx, &cfg)
 	}
 	if err == nil {
+		direct := web.New(storage.NewVersions(store), engine, s.auth, web.Config{
+			Logger: cfg.Logger, ShowErrors: cfg.ShowErrors, FunctionDomain: cfg.FunctionDomain, Domains: hosts, Unconfined: cfg.Unconfined,
+		}).Direct()
+		s.claimed = func(host string) bool { _, claimed := direct.Host(host); return claimed }
 		s.rest, err = rest.NewServer(rest.Config{
 			Auth: s.auth, Audit: storeaccess.NewAudit(store), Logger: cfg.Logger, Clock: cfg.Clock,
 			Metrics: cfg.Metrics, Tracer: cfg.Tracer, Version: cfg.Version,
 			KeepAlive: cfg.KeepAlive, AnswerTimeout: cfg.AnswerTimeout, RunnerToken: cfg.StorageToken,
 			BodyBudget: cfg.BodyBudget, MaxWorking: cfg.MaxWorking, Rates: cfg.Rates, Proxies: cfg.Proxies,
-			Direct: web.New(storage.NewVersions(store), engine, s.auth, web.Config{
-				Logger: cfg.Logger, ShowErrors: cfg.ShowErrors, FunctionDomain: cfg.FunctionDomain, Domains: hosts, Unconfined: cfg.Unconfined,
-			}).Direct(),
+			Direct: direct,
 		}, endpoints)
 	}
 	if err != nil {
@@ -289,12 +298,17 @@ func (s *Server) endpoints(ctx context.Context, engine Engine, broker *queue.Bro
 	if err := s.store.Subscribe(s.life, mcp.OnChange); err != nil {
 		return nil, err
 	}
+	approvalsAPI := approvalsapi.New(s.store, broker)
 	searcher := mirrorsearch.New(cfg.Mirror, 0)
 	if cfg.Bulk == nil {
 		cfg.Bulk, err = bulk.New(s.store, broker, searcher, cfg.Logger)
 		if err != nil {
 			return nil, err
 		}
+	}
+	s.console, err = console.New(s.auth, sessions.New(s.store), console.Config{Version: cfg.Version, Clock: cfg.Clock, Unconfined: cfg.Unconfined})
+	if err != nil {
+		return nil, err
 	}
 	for _, resource := range []interface{ Endpoints() []rest.Endpoint }{
 		functions.New(s.store, engine, engine, searcher, cfg.Clock, cfg.FollowInterval, waits),
@@ -306,6 +320,7 @@ func (s *Server) endpoints(ctx context.Context, engine Engine, broker *queue.Bro
 		tenancy.New(s.store, cfg.Quotas, cfg.Secrets, s.auth, cfg.Clock),
 		spendingapi.New(s.store, broker.Prices()),
 		budgetsapi.New(broker.Budgets()),
+		approvalsAPI,
 		providersapi.New(s.store, cfg.Clock),
 		triggers.New(s.store, schedules, engine, cfg.Clock),
 		domainsapi.New(s.store, cfg.DomainResolver, cfg.reserved(), cfg.Clock),
@@ -313,6 +328,7 @@ func (s *Server) endpoints(ctx context.Context, engine Engine, broker *queue.Bro
 		mirrorapi.New(cfg.MirrorControl),
 		mcp,
 		docsite.New(docs.Pages),
+		s.console,
 	} {
 		all = append(all, resource.Endpoints()...)
 	}
@@ -407,7 +423,7 @@ func (s *Server) Close() {
 }
 
 // Handler answers everything that the platform serves on its public address.
-func (s *Server) Handler() http.Handler { return s.rest.Handler() }
+func (s *Server) Handler() http.Handler { return s.console.Front(s.claimed, s.rest.Handler()) }
 
 // HealthHandler answers only the probes, for a replica that does not serve the API.
 func (s *Server) HealthHandler() http.Handler { return s.rest.HealthHandler() }
@@ -418,7 +434,11 @@ func (s *Server) GuardHost(next http.Handler) http.Handler { return s.rest.Guard
 
 // HTTPServer returns an http.Server for addr with bounded connections. The caller
 // starts it and shuts it down.
-func (s *Server) HTTPServer(addr string) *http.Server { return s.rest.HTTPServer(addr) }
+func (s *Server) HTTPServer(addr string) *http.Server {
+	server := s.rest.HTTPServer(addr)
+	server.Handler = s.Handler()
+	return server
+}
 
 // Unready makes /readyz answer 503, so that a load balancer sends requests elsewhere.
 func (s *Server) Unready() { s.rest.Unready() }

@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/whoami"
 	"github.com/codesous/sous/controlplane"
 )
 
@@ -15,9 +16,9 @@ func TestWhoAmIDescribesTheKey(t *testing.T) {
 	k := startKeyed(t, embedded(t), onClock(clock), func(cfg *controlplane.Config) { cfg.Version = "1.2.3" })
 	expires := clock.now().UnixMilli() + 60_000
 	text, record := k.key(t, api.RoleViewer, inNamespace("side"), until(expires))
-	got := ok[api.Identity](t, k.as(t, text, "GET", "/v1/whoami", ""), 200)
-	want := api.Identity{
-		Auth: api.AuthKeys, KeyID: record.ID, Name: record.Name, Tenant: record.Tenant, Namespace: "side",
+	got := ok[whoami.Identity](t, k.as(t, text, "GET", "/v1/whoami", ""), 200)
+	want := whoami.Identity{
+		Auth: whoami.AuthKeys, KeyID: record.ID, Name: record.Name, Tenant: record.Tenant, Namespace: "side",
 		Roles: record.Roles, ExpiresAtMS: expires, ServerVersion: "1.2.3", ServerTimeMS: got.ServerTimeMS,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -33,8 +34,8 @@ func TestWhoAmIDescribesTheKey(t *testing.T) {
 func TestWhoAmIWithoutAuthenticationIsAnAdministrator(t *testing.T) {
 	t.Parallel()
 	h := start(t)
-	got := ok[api.Identity](t, h.call(t, "GET", "/v1/whoami", ""), 200)
-	if got.Auth != api.AuthOff || got.KeyID != "" || got.Tenant != api.AllTenants || !cmp.Equal(got.Roles, []string{api.RoleAdmin}) {
+	got := ok[whoami.Identity](t, h.call(t, "GET", "/v1/whoami", ""), 200)
+	if got.Auth != whoami.AuthOff || got.KeyID != "" || got.Tenant != api.AllTenants || !cmp.Equal(got.Roles, []string{api.RoleAdmin}) {
 		t.Errorf("got %+v, want auth off, no key, all tenants and the role admin", got)
 	}
 }

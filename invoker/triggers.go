@@ -51,6 +51,12 @@ func (w *worker) visitTriggered(ctx context.Context, running *sync.WaitGroup, q 
 	w.unmarkReady(q) // a notice from now on enters it again
 	// A take that is interrupted would leave leases that no worker renews.
 	got, err := w.i.broker.Take(context.WithoutCancel(ctx), q, w.id, w.takeable(room*size), leaseTime)
+	if err == nil && len(got.Jobs) > 0 {
+		got.Jobs, err = w.i.broker.Screen(context.WithoutCancel(ctx), q, t.Function, got.Jobs)
+		if len(got.Jobs) > 0 {
+			err = nil // the others are taken again when their leases end
+		}
+	}
 	if err != nil || len(got.Jobs) == 0 {
 		w.leaveSlot(slot)
 	}

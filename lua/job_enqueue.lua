@@ -6,10 +6,10 @@
 -- KEYS[5] …:scheduled  KEYS[6] …:waiting  KEYS[7] …:held  KEYS[8] …:cursor
 -- KEYS[9] …:expiry  KEYS[10] …:after  KEYS[11] cs:queue:t:index
 -- KEYS[12] cs:idem:t:key, or KEYS[8] without one  KEYS[13] cs:queue:t:ns:q:config
--- KEYS[14] cs:events:t
--- KEYS[15 to 14+n] cs:job:t:id:run of each job
--- KEYS[15+n to 14+2n] cs:job:t:id:spec of each job
--- KEYS[15+2n…] cs:uniq:t:ns:q:key of those that have one; cs:batch:t:id:meta and :jobs
+-- KEYS[14] cs:events:t  KEYS[15] cs:approvals:t
+-- KEYS[16 to 15+n] cs:job:t:id:run of each job
+-- KEYS[16+n to 15+2n] cs:job:t:id:spec of each job
+-- KEYS[16+2n…] cs:uniq:t:ns:q:key of those that have one; cs:batch:t:id:meta and :jobs
 -- ARGV[1] n
 -- ARGV[2] ns/q
 -- ARGV[3] digest of the request under its idempotency key, '' without one
@@ -29,8 +29,8 @@
 -- include spec.lua
 -- include idempotency.lua
 -- include enqueue_conditions.lua
--- include enqueue_entries.lua
 -- include event_log.lua
+-- include enqueue_entries.lua
 local cursor_key, expiry_key, after_key, queues_key, idempotency_key, config_key, events_key = unpack(KEYS, 8, 14)
 local count, queue, digest, digest_ttl, batch, refuse_draining, now, namespace = unpack(ARGV, 1, 8)
 local n = tonumber(count)
@@ -54,7 +54,7 @@ local records = {} -- key, spec and key, run of new jobs
 local ids = {}
 local unsure = false -- whether a unique key is held by a job that the caller did not know
 local cursors = redis.call('HMGET', cursor_key, '0', '1', '2', '3')
-local runs = redis.call('MGET', unpack(KEYS, 15, 14 + n))
+local runs = redis.call('MGET', unpack(KEYS, 16, 15 + n))
 for i = 1, n do
   local first = 9 + 5 * (i - 1)
   local id, spec, first_run, score, conditions = unpack(ARGV, first, first + 4)
@@ -71,11 +71,11 @@ for i = 1, n do
       if unique_key then
         redis.call('SET', unique_key, id, 'PX', unique_ttl)
       end
-      note_event('job.enqueued', id, '{}')
-      append(records, KEYS[14 + n + i], spec)
-      append(records, KEYS[14 + i], first_run)
+      note_added(id, first_run)
+      append(records, KEYS[15 + n + i], spec)
+      append(records, KEYS[15 + i], first_run)
     end
-    if not run or spec_queue(redis.call('GET', KEYS[14 + n + i])) == spec_queue(spec) then
+    if not run or spec_queue(redis.call('GET', KEYS[15 + n + i])) == spec_queue(spec) then
       add_entries(id, run or first_run, score, cursors, expire_at)
     end
   end
@@ -87,7 +87,7 @@ end
 for first = 1, #records, 1000 do -- unpack takes no more than Lua's stack holds
   redis.call('MSET', unpack(records, first, math.min(first + 999, #records)))
 end
-write_entries(expiry_key, after_key)
+write_entries(expiry_key, after_key, KEYS[15])
 -- The batch comes last: jobs that are counted in it and were never stored would keep it from ending.
 if batch_jobs_key and #ids > 0 then
   redis.call('HSET', batch_key, 'changed_ms', now)

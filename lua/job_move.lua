@@ -6,20 +6,21 @@
 -- KEYS[2] …:after of that queue
 -- KEYS[3] …:config of that queue
 -- KEYS[4] cs:events:t
--- KEYS[5 to 4+m] the sets that jobs leave and enter
+-- KEYS[5 to 4+m] the sets that jobs leave and enter; the last is cs:approvals:t if one is that of held jobs
 -- KEYS[5+m to 4+m+n] cs:job:t:id:run of each job
 -- KEYS[5+m+n…] cs:job:t:id:meta, :spec, :errors and cs:uniq:t:ns:q:key of those that need them
 -- ARGV[1] m
 -- ARGV[2] n
 -- ARGV[3] now in ms
 -- ARGV[4] ns/q
--- ARGV[5…] nineteen for each job. Keys are named by their number in KEYS, 0 for none:
+-- ARGV[5…] twenty for each job. Keys are named by their number in KEYS, 0 for none:
 --   id; the run as it was read; the new run; the set to leave; the set to enter; the score
 --   there; the rank of its priority if that set is a pending one, else -1; a field to
 --   write ('' none); its value; a checkpoint ('' unchanged); the meta key; the errors key;
 --   the record of the attempt that ends, or '' (its text up to the first comma names the attempt); the unique
 --   key to release; the new spec ('' unchanged); the spec key; '1' if what follows the job
---   is to be done; the types of its events, each after a blank; their detail
+--   is to be done; the types of its events, each after a blank; their detail; '1' if the move decides
+--   an approval
 -- With a ledger, both go on as ledger.lua says.
 -- Reply: for each job 'ok' | 'after' (ok, and something follows) | 'gone' | its run, if
 --   that is neither the one read nor the new one | 'stale', if its ledger or budgets are not those
@@ -35,6 +36,7 @@
 -- include ledger_rows.lua
 -- include ledger.lua
 -- include move.lua
+-- include approvals.lua
 local cursor_key, after_key, config_key, events_key = unpack(KEYS, 1, 4)
 local set_count, job_count, now, queue = unpack(ARGV, 1, 4)
 local first_run = 5 + tonumber(set_count)
@@ -42,7 +44,7 @@ local n = tonumber(job_count)
 
 local reply, cursors = {}
 local runs = redis.call('MGET', unpack(KEYS, first_run, first_run + n - 1))
-local ledger = read_ledger(ARGV[5], 5 + 19 * n)
+local ledger = read_ledger(ARGV[5], 5 + 20 * n)
 if ledger and ledger.state == 'stale' and runs[1] == ARGV[6] then
   complete_ledger(ledger)
   return {'stale'}
@@ -52,7 +54,7 @@ note_moves(runs, n)
 write_events(events_key, event_mode(config_key), queue, now)
 reply[n + 1] = changes_ledger and runs[1] == ARGV[6] and write_crossed(ledger.budgets, events_key) or nil
 for i = 1, n do
-  local first = 5 + 19 * (i - 1)
+  local first = 5 + 20 * (i - 1)
   local id, read, new_run, leave, enter, score, rank = unpack(ARGV, first, first + 6)
   local field, value, checkpoint, meta, errors = unpack(ARGV, first + 7, first + 11)
   local error_record, unique, new_spec, spec, follow = unpack(ARGV, first + 12, first + 16)
@@ -63,7 +65,7 @@ for i = 1, n do
   local run = runs[i]
   if not run then
     reply[i] = 'gone'
-  elseif run ~= read and run ~= new_run then
+  elseif run ~= read and (run ~= new_run or made_by_another(KEYS[tonumber(spec)], new_spec)) then
     reply[i] = run
   else
     reply[i] = 'ok'
@@ -74,6 +76,7 @@ for i = 1, n do
     if enter_key then
       redis.call('ZADD', enter_key, score, id)
     end
+    ask_approval(KEYS[first_run - 1], new_run, id)
     -- A repeated move whose entry in after is gone has been followed up.
     if follow == '1' and followed(run) and (run ~= new_run or redis.call('ZSCORE', after_key, id)) then
       reply[i] = 'after'
@@ -84,15 +87,12 @@ for i = 1, n do
     set_field(KEYS[tonumber(meta)], checkpoint ~= '' and 'checkpoint' or '', checkpoint)
     if changes_ledger then
       write_before_run(ledger, id)
-      redis.call('MSET', run_key, new_run, ledger.key, ARGV[ledger.first + 1])
-    elseif new_spec ~= '' then
-      redis.call('MSET', run_key, new_run, KEYS[tonumber(spec)], new_spec)
-    elseif run ~= new_run then
-      redis.call('SET', run_key, new_run)
     end
+    write_run(run_key, run, new_run, KEYS[tonumber(spec)], new_spec, changes_ledger and ledger)
     if leave_key and leave_key ~= enter_key then
       redis.call('ZREM', leave_key, id)
     end
+    end_approval(KEYS[first_run - 1], read, new_run, id, ARGV[first + 19] == '1' and now)
     release_unique(unique_key, id)
     clean_ledger(changes_ledger and ledger)
   end

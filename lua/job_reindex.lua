@@ -9,6 +9,7 @@
 -- KEYS[6] cs:queue:t:index
 -- KEYS[7] cs:queue:t:ns:q:config
 -- KEYS[8] cs:events:t
+-- KEYS[9] cs:approvals:t
 -- ARGV[1] id
 -- ARGV[2] run as it was read
 -- ARGV[3] ns/q
@@ -20,8 +21,10 @@
 -- ARGV[9] now in ms
 -- Reply: 'ok' | 'there' (it is in the index) | 'gone' | its run, if that is another
 -- include cursor.lua
+-- include run.lua
 -- include event_log.lua
-local run_key, set_key, cursor_key, after_key, expiry_key, queues_key, config_key, events_key = unpack(KEYS)
+-- include approvals.lua
+local run_key, set_key, cursor_key, after_key, expiry_key, queues_key, config_key, events_key, approvals_key = unpack(KEYS)
 local id, read, queue, score, rank, expire_at, check_wait, detail, now = unpack(ARGV)
 
 local run = redis.call('GET', run_key)
@@ -33,12 +36,16 @@ if redis.call('ZSCORE', set_key, id) then
 end
 if detail ~= '' then
   note_event('job.enqueued', id, detail)
+  if parse_run(run) == 'held' then
+    note_event('approval.requested', id, detail)
+  end
   write_events(events_key, event_mode(config_key), queue, now)
 end
 redis.call('SADD', queues_key, queue)
 if expire_at ~= '0' then
   redis.call('ZADD', expiry_key, expire_at, id)
 end
+ask_approval(approvals_key, run, id)
 if check_wait == '1' then
   redis.call('ZADD', after_key, score, id)
 end

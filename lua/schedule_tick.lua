@@ -4,10 +4,10 @@
 -- KEYS[1] cs:schedule:t:due
 -- KEYS[2] cs:queue:t:index
 -- KEYS[3] cs:events:t
--- KEYS[4…] two for each schedule: cs:schedule:t:ns:s:state, :inflight. Nine more for one
+-- KEYS[4…] two for each schedule: cs:schedule:t:ns:s:state, :inflight. Eleven more for one
 --   whose tick creates a job: cs:job:t:id:run and :spec, the pending set of its priority
 --   (see job_enqueue.lua), cs:queue:t:ns:q:waiting, :expiry, :after, :cursor, :config,
---   cs:uniq:t:ns:q:key or :config again
+--   cs:uniq:t:ns:q:key or :config again, cs:queue:t:ns:q:held, cs:approvals:t
 -- ARGV[1] how many schedules
 -- ARGV[2…] for each: ns/s; the turn that its state must have ('' for no state); the next
 --   tick in ms or ''; how many words of new fields of the state, and these; how many jobs
@@ -22,6 +22,7 @@
 -- include run.lua
 -- include event_log.lua
 -- include changes.lua
+-- include approvals.lua
 -- include schedule_job.lua
 local due_key, queues_key, events_key = unpack(KEYS, 1, 3)
 local count = tonumber(take())
@@ -35,7 +36,7 @@ for i = 1, count do
   local ended_jobs = take_list(tonumber(take()))
   local job = take_job(first_key)
   local state_key, inflight_key = unpack(KEYS, first_key, first_key + 1)
-  first_key = first_key + (job and 11 or 2)
+  first_key = first_key + (job and 13 or 2)
   local outcome = 'ok'
   if (redis.call('HGET', state_key, 'turn') or '') ~= turn then
     outcome = 'moved'

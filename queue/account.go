@@ -32,8 +32,10 @@ func (b *Broker) account(ctx context.Context, tenant string, c *account.Call, de
 		return nil, err
 	}
 	if len(c.Usage) > 0 {
+		var failed error
 		c.Budgets, err = b.budgets.Of(ctx, tenant)
-		if err != nil {
+		c.Policies, failed = b.consent.Costly(ctx, tenant)
+		if err := cmp.Or(err, failed); err != nil {
 			return nil, err
 		}
 	}
@@ -106,7 +108,7 @@ func (b *Broker) ackAccounted(ctx context.Context, tenant string, a *api.JobAck,
 		default:
 			c.Status = agent.IterationHeld
 		}
-		return c.Overspent(m, now), nil
+		return c.Bounded(m, now)
 	})
 	return b.outcomeOf(a.ID, r, err)
 }
@@ -120,7 +122,7 @@ func (b *Broker) failAccounted(ctx context.Context, tenant string, f *api.JobFai
 			return m, err
 		}
 		now := b.store.NowMS()
-		return c.Overspent(c.Limit(m, now, false), now), nil
+		return c.Bounded(c.Limit(m, now, false), now)
 	})
 	return b.outcomeOf(f.ID, r, err)
 }
@@ -138,7 +140,7 @@ func (b *Broker) beatAccounted(ctx context.Context, tenant string, h *api.JobHea
 		if err != nil {
 			return nil, err
 		}
-		return c.Overspent(c.Limit(m, now, false), now), nil
+		return c.Bounded(c.Limit(m, now, false), now)
 	})
 	if err == nil && r.Run.State != api.JobActive {
 		err = leaseLost{r.Run}

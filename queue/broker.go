@@ -57,6 +57,7 @@ import (
 	"github.com/codesous/sous/api/coalesce"
 	"github.com/codesous/sous/queue/internal/admission"
 	"github.com/codesous/sous/queue/internal/claim"
+	"github.com/codesous/sous/queue/internal/consent"
 	"github.com/codesous/sous/queue/internal/followup"
 	"github.com/codesous/sous/queue/internal/gate"
 	"github.com/codesous/sous/queue/internal/jobstore"
@@ -66,6 +67,7 @@ import (
 	"github.com/codesous/sous/queue/internal/workers"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/activations"
+	"github.com/codesous/sous/storage/approvals"
 	"github.com/codesous/sous/storage/budgets"
 	"github.com/codesous/sous/storage/duework"
 	"github.com/codesous/sous/storage/schedules"
@@ -110,6 +112,8 @@ type Broker struct {
 	gate        *gate.Gate
 	budgets     *budgets.Repository
 	guard       *overspend.Guard
+	policies    *approvals.Repository
+	consent     *consent.Keeper
 	admission   *admission.Admission
 	workers     *workers.Registry
 	results     *resultschema.Checker
@@ -154,7 +158,7 @@ func New(ctx context.Context, store *storage.Store, cfg Config) (*Broker, error)
 	if name, err := os.Hostname(); err == nil { // else its attempts name no host
 		b.host = jobstore.HostOf(name)
 	}
-	var err1, err2, err3, err4, err5, err6 error
+	var err1, err2, err3, err4, err5, err6, err7 error
 	b.life, b.end = context.WithCancelCause(context.WithoutCancel(ctx))
 	b.jobs, err1 = jobstore.New(store, cfg.Retention, jobstore.Notify{DueAt: b.DueAt, Wake: func(q jobstore.Queue) { b.notifier.Wake(q) }})
 	b.claimer, err2 = claim.New(b.life, store, b.jobs, claim.Hooks{
@@ -167,9 +171,11 @@ func New(ctx context.Context, store *storage.Store, cfg Config) (*Broker, error)
 	b.workers, err4 = workers.New(store)
 	b.prices, err5 = spending.NewPrices(store)
 	b.budgets, err6 = budgets.New(store, b.DueAt)
-	if err := errors.Join(err1, err2, err3, err4, err5, err6); err != nil {
+	b.policies, err7 = approvals.New(store)
+	if err := errors.Join(err1, err2, err3, err4, err5, err6, err7); err != nil {
 		return nil, fmt.Errorf("queue: %w", err)
 	}
+	b.consent = consent.New(store, b.policies)
 	b.guard = overspend.New(store, b.budgets, b.jobs, b.claimer, b.changeFound, cfg.Logger)
 	b.metrics = newBrokerMetrics(b)
 	if err := b.metrics.register(cfg.Metrics, b.guard.Collectors()...); err != nil {
@@ -208,6 +214,9 @@ func coalesced[T any](life context.Context, limit int, weigh func(T) int, flush 
 		flush(ctx, q, slices.Concat(calls...))
 	})
 }
+
+// Policies returns the approval policies that b enforces.
+func (b *Broker) Policies() *approvals.Repository { return b.policies }
 
 // Jobs returns the records of jobs, for the packages below queue.
 func (b *Broker) Jobs() *jobstore.Store { return b.jobs }

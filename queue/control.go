@@ -8,7 +8,9 @@ import (
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/event"
 	"github.com/codesous/sous/queue/internal/account"
+	"github.com/codesous/sous/queue/internal/consent"
 	"github.com/codesous/sous/queue/internal/jobstore"
+	"github.com/codesous/sous/queue/internal/targets"
 )
 
 // The operations of this file change one job on behalf of a client. The states in which each
@@ -79,11 +81,15 @@ func (b *Broker) retry(ctx context.Context, tenant, id string, seen *api.Job) (*
 // not expire any more. Attempts go on counting, so that each number in the job's errors stands
 // for one attempt. Its epoch is not reset, so calls of earlier workers remain refused.
 func (b *Broker) revive(r *jobstore.Record) (m *jobstore.Move, err error) {
-	m = &jobstore.Move{Record: r, To: r.Run.To(api.JobPending, b.store.NowMS())}
-	if spec, changed := b.retried(r); changed {
+	now := b.store.NowMS()
+	m = &jobstore.Move{Record: r, To: r.Run.To(api.JobPending, now)}
+	if spec, changed := targets.Retried(r, now); changed {
 		m.Spec, err = jobstore.EncodeSpec(spec)
+		if err != nil {
+			return nil, err
+		}
 	}
-	return m, err
+	return consent.Revived(m, now)
 }
 
 // Hold keeps a job that is not active from running until Approve, and returns it. reason has
@@ -122,20 +128,8 @@ func (b *Broker) Reject(ctx context.Context, tenant, id string) (*api.Job, error
 // Decide is Approve or Reject. A run of a function that awaits the decision resumes in both cases,
 // with the comment, and with the actor of ctx.
 func (b *Broker) Decide(ctx context.Context, tenant, id string, approved bool, comment string) (*api.Job, error) {
-	return b.transition(ctx, tenant, id, func(r *jobstore.Record) (*jobstore.Move, error) {
-		now := b.store.NowMS()
-		switch {
-		case r.Run.State != api.JobHeld && approved:
-			return nil, stateConflict(r, "approved")
-		case r.Run.State != api.JobHeld:
-			return nil, stateConflict(r, "rejected")
-		case r.Run.AwaitsApproval():
-			return r.Decided(approved, comment, event.ActorOf(ctx), now)
-		case approved:
-			return &jobstore.Move{Record: r, To: r.Ready(now)}, nil
-		}
-		return (&jobstore.Move{Record: r, To: r.Run}).Dead(api.DeadRejected, now), nil
-	})
+	ballot := consent.Ballot{Approved: approved, Comment: comment, Key: event.ActorOf(ctx), Steers: true}
+	return b.transition(ctx, tenant, id, func(r *jobstore.Record) (*jobstore.Move, error) { return ballot.Move(r, b.store.NowMS()) })
 }
 
 // transition makes the move that decide returns, and returns the job as the API shows it. decide may
@@ -205,7 +199,12 @@ func (b *Broker) moveTo(ctx context.Context, tenant, id, queue string, seen *api
 			return b.show(ctx, tenant, r)
 		}
 		from := r.Queue(tenant)
-		done, err := b.jobs.Requeue(ctx, r, from, jobstore.Queue{Tenant: tenant, Namespace: from.Namespace, Name: queue})
+		to := jobstore.Queue{Tenant: tenant, Namespace: from.Namespace, Name: queue}
+		asked, err := b.consent.Moved(ctx, r, to)
+		if err != nil {
+			return nil, err
+		}
+		done, err := b.jobs.Requeue(ctx, r, from, to, asked)
 		if err != nil {
 			return nil, err
 		}

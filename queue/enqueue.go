@@ -13,6 +13,7 @@ import (
 	"github.com/codesous/sous/api/schema"
 	"github.com/codesous/sous/queue/internal/jobstore"
 	"github.com/codesous/sous/queue/internal/resultschema"
+	"github.com/codesous/sous/queue/internal/targets"
 )
 
 // Enqueue is a call that adds jobs to one queue.
@@ -149,7 +150,10 @@ func (b *Broker) items(ctx context.Context, q jobstore.Queue, ids []string, spec
 			return nil, err
 		}
 	}
-	b.completeTargets(ctx, q, specs)
+	targets.Complete(ctx, b.store, q, specs)
+	if err := b.consent.Admit(ctx, q, specs); err != nil {
+		return nil, err
+	}
 	now := b.store.NowMS()
 	moment := b.sequence.Next(now, len(specs))
 	out := make([]*jobstore.Entry, len(specs))

@@ -26,12 +26,12 @@ func (f *fixture) recorded(t testing.TB) []event.Event {
 	return page.Events
 }
 
-// history returns the types of a job's events, each with the attempt.
+// history returns the types of a job's events, without those about approvals, each with the attempt.
 func (f *fixture) history(t testing.TB, id string) string {
 	t.Helper()
 	var out []string
 	for _, e := range f.recorded(t) {
-		if e.Subject == "jobs/"+id {
+		if e.Subject == "jobs/"+id && strings.HasPrefix(e.Type, "job.") {
 			out = append(out, strings.TrimPrefix(e.Type, "job.")+string(rune('0'+e.Data.Attempt)))
 		}
 	}

@@ -147,7 +147,7 @@ func TestAnIterationTimesOut(t *testing.T) {
 }
 
 // cutLedger is more than the writes of any call of TestLedgersMayBeCut.
-const cutLedger = 14
+const cutLedger = 20
 
 // TestLedgersMayBeCut interrupts calls with usage after each of their writes. What follows finds each
 // entry counted once, by the job and by the day alike: a repeat, one with a further entry on the next

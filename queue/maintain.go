@@ -10,6 +10,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/queue/internal/account"
+	"github.com/codesous/sous/queue/internal/consent"
 	"github.com/codesous/sous/queue/internal/jobstore"
 )
 
@@ -175,14 +176,18 @@ func (b *Broker) expire(ctx context.Context, q jobstore.Queue, now int64, c *Cou
 	var gone []any
 	later := map[string]int64{} // by id, the expiry of those that have one later
 	for _, r := range found {
-		if r.Spec.ExpireAtMS > now {
-			later[r.ID] = r.Spec.ExpireAtMS
+		if at := r.ExpiresAfter(); at > now {
+			later[r.ID] = at
 		}
+		lives := r.Spec.ExpireAtMS == 0 || r.Spec.ExpireAtMS > now
 		switch {
-		case r.Run.AwaitsApproval() && (r.Spec.ExpireAtMS == 0 || r.Spec.ExpireAtMS > now):
-			moves = append(moves, r.Undecided(now))
+		case lives && consent.Ends(r, now):
+			later[r.ID], err = b.endApproval(ctx, q, r, now)
+			if err != nil {
+				return err
+			}
 			gone = append(gone, r.ID)
-		case r.Spec.ExpireAtMS == 0 || r.Spec.ExpireAtMS > now:
+		case lives:
 			gone = append(gone, r.ID) // it was retried, which cleared its expiry, or no longer awaits a decision
 		case r.Run.State == api.JobActive:
 			// Look again when its lease ends. A failed attempt ends it; a returned job expires then.
@@ -210,6 +215,24 @@ func (b *Broker) expire(ctx context.Context, q jobstore.Queue, now int64, c *Cou
 		return nil
 	}
 	return b.jobs.DropExpiries(ctx, q, gone, later)
+}
+
+// endApproval decides the approval of the held job found by its expiry, and returns when the job expires
+// then, 0 for never. It reads the job again, with its payload.
+func (b *Broker) endApproval(ctx context.Context, q jobstore.Queue, found *jobstore.Record, now int64) (later int64, err error) {
+	r, err := b.Change(ctx, q.Tenant, found.ID, func(r *jobstore.Record) (*jobstore.Move, error) {
+		if r.Stored != found.Stored {
+			return nil, nil //nolint:nilnil // documented by Change: there is nothing to write
+		}
+		return consent.Ended(r, now)
+	})
+	if api.ErrorCode(err) == api.CodeJobNotFound {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return r.ExpiresAfter(), nil
 }
 
 // expireClaimed ends a job that a fetch claimed after its expiry: claims do not read the set of

@@ -205,6 +205,12 @@ func (b *Broker) Take(ctx context.Context, f FunctionQueue, workerID string, cou
 	return got, jobstore.Failure(ctx, "mark a queue", err)
 }
 
+// Screen holds those of jobs, which were just taken from f to invoke a function, that approval policies
+// select by the function, and returns the others. After an error some are left out: their leases end.
+func (b *Broker) Screen(ctx context.Context, f FunctionQueue, function string, jobs []api.FetchedJob) ([]api.FetchedJob, error) {
+	return b.consent.Screen(ctx, f.key(), function, jobs, b.Change)
+}
+
 // take is Take without the update of the ready set. The pause that the claim asks for decides
 // between three answers: none, that there may be more now; one of a rate limit or budget, After; and
 // claim.LongPause, that the queue is empty or does not serve, of which Held is the latter.

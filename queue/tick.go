@@ -222,9 +222,9 @@ func (b *Broker) tickJob(c *storage.ScriptCall, jobs storage.JobKeys, t *Tick, a
 		mark = jobstore.ScoreText(spec.Schedule.TickMS)
 	}
 	c.Keys = append(c.Keys, jobs.Run(item.ID), jobs.Spec(item.ID), b.jobs.SetOf(key, api.JobPending, spec.Score), q.Set(string(api.JobWaiting)),
-		q.Expiry(), q.After(), q.Cursor(), q.Config(), unique)
+		q.Expiry(), q.After(), q.Cursor(), q.Config(), unique, q.Set(string(api.JobHeld)), jobs.Approvals())
 	c.Args = append(c.Args, mark, key.Path(), item.Text, item.Run.String(),
-		jobstore.ScoreText(spec.Score), spec.Priority.Rank(), spec.ExpireAtMS, ttl, item.Ended)
+		jobstore.ScoreText(spec.Score), spec.Priority.Rank(), item.ExpiresMS(), ttl, item.Ended)
 	fired := event.Change{
 		Type: event.ScheduleFired, Of: event.KindSchedules + "/" + key.Namespace, ID: t.Path.Name, AtMS: item.Run.At, Actor: actor,
 		Data: event.Data{Namespace: key.Namespace, Queue: key.Name, Function: event.FunctionOf(key.Name), JobID: item.ID},

@@ -35,7 +35,9 @@ func (f *fixture) timeline(t testing.TB, id string) (changes, missing string) {
 		if i > 0 && e.AtMS < got.Entries[i-1].AtMS {
 			t.Errorf("Timeline: time of entry %d, %s: got %d, want at least that of the entry before it, %d", i, word, e.AtMS, got.Entries[i-1].AtMS)
 		}
-		out = append(out, word)
+		if strings.HasPrefix(e.Type, "job.") {
+			out = append(out, word)
+		}
 	}
 	for _, m := range got.Missing {
 		reasons = append(reasons, m.Reason)

@@ -146,6 +146,9 @@ func (k Keys) LogChunks(t, id string) string {
 // presents a key before its tenant is known.
 func (k Keys) APIKey(digest string) string { return "cs:key:" + digest }
 
+// Sessions is the sorted set of the sessions of the API key whose text has the digest.
+func (Keys) Sessions(digest string) string { return "cs:session:" + digest }
+
 // APIKeySet is the set of a tenant's API keys; t may be api.AllTenants.
 func (k Keys) APIKeySet(t string) string { return "cs:keys:" + k.tenant(t) }
 
@@ -483,6 +486,16 @@ func (k JobKeys) Prices() string { return "cs:prices:" + k.tenant }
 
 // Budgets is the hash of a tenant's budgets, HeldBy the jobs that one holds; see storage/budgets.
 func (k JobKeys) Budgets() string { return "cs:budgets:" + k.tenant }
+
+// Approvals is the set of a tenant's approvals, ApprovalPolicies the hash of its policies, and Delegations
+// that of delegated votes; see storage/approvals.
+func (k JobKeys) Approvals() string { return "cs:approvals:" + k.tenant }
+
+// ApprovalPolicies is documented at Approvals.
+func (k JobKeys) ApprovalPolicies() string { return k.Approvals() + ":policies" }
+
+// Delegations is documented at Approvals.
+func (k JobKeys) Delegations() string { return k.Approvals() + ":delegations" }
 
 // HeldBy is documented at Budgets.
 func (k JobKeys) HeldBy(id string) string { return k.Budgets() + ":" + id + ":held" }

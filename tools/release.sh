@@ -31,7 +31,7 @@ pack() {
 }
 
 for arch in $RELEASE_ARCHS; do
-	GOOS=linux GOARCH=$arch $MAKE --no-print-directory build BIN="$work/$arch" VERSION="$VERSION"
+	GOOS=linux GOARCH=$arch $MAKE --no-print-directory build CONSOLE=yes BIN="$work/$arch" VERSION="$VERSION"
 done
 for shell in bash zsh fish; do
 	"$work/$($GO env GOHOSTARCH)/sous" completion $shell >"$work/sous.$shell"

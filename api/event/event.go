@@ -41,6 +41,8 @@ import (
 //	task.completed, task.failed, task.cancelled
 //	activation.started, activation.ended
 //	budget.exceeded, budget.reset        its limit is reached; the next day has begun
+//	approval.requested                   a job is held until it is approved; its subject is that job
+//	approval.decided                     the job was approved or rejected, also by its expiry
 //	webhook.disabled                     the platform disabled it: it failed for days, or its receiver is gone
 const (
 	JobEnqueued  = "job.enqueued"
@@ -85,6 +87,9 @@ const (
 	BudgetExceeded = "budget.exceeded"
 	BudgetReset    = "budget.reset"
 
+	ApprovalRequested = "approval.requested"
+	ApprovalDecided   = "approval.decided"
+
 	WebhookDisabled = "webhook.disabled"
 	WebhookTest     = "webhook.test" // of a test delivery; it is in no log
 )
@@ -93,6 +98,7 @@ const (
 var Types = []string{
 	ActivationEnded, ActivationStarted,
 	AliasDeleted, AliasSet,
+	ApprovalDecided, ApprovalRequested,
 	BatchCreated, BatchEnded, BatchSealed,
 	BudgetExceeded, BudgetReset,
 	FunctionCreated, FunctionDeleted,
@@ -148,6 +154,7 @@ type Data struct {
 	Previous  int64        `json:"previous_version,omitempty" doc:"the version that the alias had before"`
 	Alias     string       `json:"alias,omitempty"`
 	JobID     string       `json:"job_id,omitempty" doc:"the job that a schedule made, that a batch called back with, that announced a task, or that runs an activation"`
+	Decision  string       `json:"decision,omitempty" doc:"of an approval: approved, rejected or expired"`
 	Batch     *BatchCounts `json:"batch,omitempty" doc:"how many jobs of the batch have ended"`
 }
 

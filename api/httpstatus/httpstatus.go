@@ -93,6 +93,9 @@ var statuses = map[api.Code]int{
 	api.CodeBudgetNotFound: http.StatusNotFound,
 	api.CodeBudgetExceeded: http.StatusTooManyRequests,
 
+	api.CodeApprovalNotFound: http.StatusNotFound,
+	api.CodeApprovalDenied:   http.StatusForbidden,
+
 	api.CodeScheduleNotFound: http.StatusNotFound,
 	api.CodeScheduleExists:   http.StatusConflict,
 	api.CodeScheduleBusy:     http.StatusConflict,

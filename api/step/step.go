@@ -102,6 +102,8 @@ type Decision struct {
 	By       string `json:"by,omitempty"`
 	Comment  string `json:"comment,omitempty"`
 	AtMS     int64  `json:"at_ms"`
+
+	Voters []string `json:"voters,omitempty"` // the names of the keys that voted
 }
 
 // Lease identifies the lease under which a run writes its steps.

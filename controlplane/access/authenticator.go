@@ -40,10 +40,12 @@ const (
 // concurrent use. It retains no key: its caches, like the store, know keys by their
 // SHA-256.
 type Authenticator struct {
-	mode    Mode
-	local   *Caller   // every caller, under Off
-	keys    *keyCache // nil under Off
-	results *prometheus.CounterVec
+	mode  Mode
+	local *Caller   // every caller, under Off
+	keys  *keyCache // nil under Off
+	// sessions are those of people who signed in, nil for none.
+	sessions *sessionCache
+	results  *prometheus.CounterVec
 }
 
 // NewAuthenticator returns an authenticator that reads keys from source and caches
@@ -67,6 +69,9 @@ func (a *Authenticator) Close() {
 	if a.keys != nil {
 		a.keys.close()
 	}
+	if a.sessions != nil {
+		a.sessions.live.StopAllGoroutines()
+	}
 }
 
 // Mode returns how callers are authenticated.
@@ -81,7 +86,8 @@ func (a *Authenticator) Collectors() []prometheus.Collector {
 	return collectors
 }
 
-// Authenticate returns the caller whose key stands in h, and counts the result.
+// Authenticate returns the caller whose key stands in h, or whose session ctx carries (see
+// WithCredential), and counts the result.
 // Errors: CodeAuthnRequired without a key; CodeAuthnInvalid for one that is unknown,
 // malformed, expired or revoked; CodeStoreUnavailable where the key is not cached and
 // the store cannot be read.
@@ -95,6 +101,9 @@ func (a *Authenticator) Authenticate(ctx context.Context, h http.Header) (*Calle
 func (a *Authenticator) identify(ctx context.Context, h http.Header) (*Caller, error) {
 	if a.mode == Off {
 		return a.local, nil
+	}
+	if c, ok := ctx.Value(credentialKey{}).(*Credential); ok {
+		return a.present(ctx, c)
 	}
 	text, ok := Bearer(h)
 	if !ok {
@@ -112,6 +121,11 @@ func (a *Authenticator) identify(ctx context.Context, h http.Header) (*Caller, e
 func (a *Authenticator) Recheck(ctx context.Context, c *Caller) error {
 	if c.local {
 		return nil
+	}
+	if c.session != nil {
+		if err := a.sessions.check(ctx, *c.session); err != nil {
+			return err
+		}
 	}
 	_, err := a.keys.find(ctx, c.digest)
 	return err

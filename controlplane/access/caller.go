@@ -16,9 +16,11 @@ package access
 
 import (
 	"crypto/sha256"
+	"slices"
 	"strings"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/whoami"
 )
 
 // Caller is the authenticated sender of a request. It is shared between requests and
@@ -35,9 +37,10 @@ type Caller struct {
 
 	name      string // of the key
 	roles     []string
-	expiresMS int64     // Unix milliseconds, checked at each use; 0 is never
-	digest    keyDigest // of the key, for Recheck
-	local     bool      // authentication is off: callers cannot be told apart
+	expiresMS int64      // Unix milliseconds, checked at each use; 0 is never
+	digest    keyDigest  // of the key, for Recheck
+	session   *sessionID // of a caller that signed in, for Recheck; nil for none
+	local     bool       // authentication is off: callers cannot be told apart
 }
 
 // keyDigest is the SHA-256 of a key's text.
@@ -58,15 +61,26 @@ func Unknown() *Caller { return &Caller{Namespace: "-"} }
 func (c *Caller) Principal() api.Principal { return api.Principal{Sub: c.Sub, Roles: c.roles} }
 
 // Identity describes c, without the parts about the server.
-func (c *Caller) Identity() api.Identity {
-	id := api.Identity{
-		Auth: api.AuthKeys, KeyID: c.Sub, Name: c.name, Tenant: c.Tenant, Namespace: c.Namespace,
+func (c *Caller) Identity() whoami.Identity {
+	id := whoami.Identity{
+		Auth: whoami.AuthKeys, KeyID: c.Sub, Name: c.name, Tenant: c.Tenant, Namespace: c.Namespace,
 		Roles: c.roles, ExpiresAtMS: c.expiresMS,
 	}
 	if c.local {
-		id.Auth, id.KeyID = api.AuthOff, ""
+		id.Auth, id.KeyID = whoami.AuthOff, ""
 	}
 	return id
+}
+
+// Grants returns the actions that the caller's roles grant. One that ends in * stands for all
+// actions that begin with the text before it.
+func (c *Caller) Grants() []Action {
+	var all []Action
+	for _, name := range c.roles {
+		all = append(all, roles[name]...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // Access returns the access to functions of a caller that may invoke. Where callers can be

@@ -14,19 +14,20 @@ var roles = map[string][]Action{
 	api.RoleAdmin: {"*"},
 	api.RoleDeveloper: {
 		"cs:function:*", "cs:schedule:*", "cs:trigger:*", "cs:cadence:worker:*", "cs:job:*", "cs:queue:*", "cs:batch:*", WorkerRead, "cs:task:*",
-		"cs:storage:*", "cs:kv:*", "cs:secret:*", "cs:domain:*", "cs:webhook:*", "cs:activation:*", LimitsRead, UsageRead, BudgetRead, ProviderRead, TenantRead,
+		"cs:storage:*", "cs:kv:*", "cs:secret:*", "cs:domain:*", "cs:webhook:*", "cs:activation:*", LimitsRead, UsageRead, BudgetRead, ProviderRead, TenantRead, ApprovalRead, ApprovalDecide,
 	},
 	api.RoleOperator: {
 		FunctionRead, FunctionInvoke, AliasSet, "cs:schedule:*", "cs:trigger:*", "cs:cadence:worker:*", "cs:job:*", "cs:queue:*",
 		BatchRead, WorkerRead, TaskRead, TaskCancel, StorageRead, "cs:secret:read", "cs:domain:*", WebhookRead, WebhookTest, ActivationRead, ActivationCancel,
-		KVRead, AuditRead, LimitsRead, UsageRead, BudgetRead, ProviderRead, TenantRead,
+		KVRead, AuditRead, LimitsRead, UsageRead, BudgetRead, ProviderRead, TenantRead, ApprovalRead, ApprovalDecide,
 	},
 	api.RoleInvoker: {FunctionInvoke, JobEnqueue, JobRead, ActivationRead, TenantRead},
 	api.RoleWorker:  {JobEnqueue, JobRead, JobFetch, JobSettle, TaskCreate, TaskRead, TaskWork},
 	api.RoleViewer: {
 		FunctionRead, ScheduleRead, TriggerRead, BindingRead, JobRead, QueueRead,
-		BatchRead, WorkerRead, TaskRead, StorageRead, KVRead, DomainRead, WebhookRead, ActivationRead, LimitsRead, UsageRead, BudgetRead, ProviderRead, TenantRead,
+		BatchRead, WorkerRead, TaskRead, StorageRead, KVRead, DomainRead, WebhookRead, ActivationRead, LimitsRead, UsageRead, BudgetRead, ProviderRead, TenantRead, ApprovalRead,
 	},
+	api.RoleApprover: {ApprovalRead, ApprovalDecide, TenantRead},
 }
 
 // granted reports whether one of the named roles grants action. Roles that are not

@@ -13,8 +13,8 @@ var menu = []section{
 	{"Tutorial", []string{"tutorial.md"}},
 	{"Concepts", []string{"concepts.md", "glossary.md", "architecture.md"}},
 	{"Guides", []string{
-		"functions.md", "http.md", "npm.md", "typescript.md", "testing.md", "queue.md", "workers.md", "schedules.md", "tasks.md", "events.md", "webhooks.md", "search.md", "cadence.md",
-		"ai.md", "agents.md", "mcp.md", "steps.md", "secrets.md", "documents.md", "access.md", "observability.md", "tracing.md", "mirror.md",
+		"functions.md", "http.md", "npm.md", "typescript.md", "testing.md", "queue.md", "workers.md", "schedules.md", "tasks.md", "events.md", "webhooks.md", "approvals.md", "search.md", "cadence.md",
+		"ai.md", "agents.md", "mcp.md", "steps.md", "secrets.md", "documents.md", "access.md", "console.md", "observability.md", "tracing.md", "mirror.md",
 	}},
 	{"Operate", []string{"deploy.md", "operate.md", "limits.md", "storage.md", "sandbox.md", "security.md", "metrics.md", "benchmarks.md", "upgrade.md", "troubleshooting.md"}},
 	{"Reference", []string{"api.md", "cli.md", "configuration.md", "errors.md", "javascript.md", "web-apis.md", "dependencies.md"}},

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"io"
 	"io/fs"
 	"net/http"
 	"path"
@@ -22,7 +21,6 @@ import (
 )
 
 const (
-	pathRoot  = "/"
 	pathSite  = "/docs"
 	pathPages = "/docs/*"
 )
@@ -53,20 +51,9 @@ func New(pages fs.FS) *Site {
 // Endpoints declares the routes of the site. They need no key.
 func (s *Site) Endpoints() []rest.Endpoint {
 	return []rest.Endpoint{
-		rest.Handle(rest.Route{Method: http.MethodGet, Path: pathRoot, Action: access.Public, Extent: rest.NoNamespace}, root),
 		rest.Handle(rest.Route{Method: http.MethodGet, Path: pathSite, Action: access.Public, Extent: rest.NoNamespace}, enter),
 		rest.Handle(rest.Route{Method: http.MethodGet, Path: pathPages, Action: access.Public, Extent: rest.NoNamespace}, s.serve),
 	}
-}
-
-// root leads to the documentation: people open the address that sous dev prints. The text is for
-// those who use curl.
-func root(w http.ResponseWriter, _ *http.Request) error {
-	w.Header().Set("Location", "docs/")
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.WriteHeader(http.StatusFound)
-	_, err := io.WriteString(w, "This is code-sous. "+pathSite+"/ has the documentation, "+pathSite+"/reference the routes of the API.\n")
-	return err
 }
 
 // enter leads to the first page. The address is relative, since a proxy may have removed a

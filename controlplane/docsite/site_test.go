@@ -221,16 +221,6 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// The address that sous dev prints leads a browser to the documentation, and names it to curl.
-func TestRootLeadsToTheDocumentation(t *testing.T) {
-	t.Parallel()
-	w := httptest.NewRecorder()
-	err := root(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
-	if err != nil || w.Code != http.StatusFound || w.Header().Get("Location") != "docs/" || !strings.Contains(w.Body.String(), "/docs/reference") {
-		t.Errorf("GET /: got %d, Location %q, body %q and error %v, want %d, docs/ and a text that names /docs/reference", w.Code, w.Header().Get("Location"), w.Body, err, http.StatusFound)
-	}
-}
-
 func TestServeOtherAddresses(t *testing.T) {
 	t.Parallel()
 	s := New(docs.Pages)

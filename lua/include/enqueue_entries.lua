@@ -25,14 +25,25 @@ local function add_entries(id, run, score, cursors, expire_at)
   end
 end
 
+-- note_added notes the events of a new job.
+local function note_added(id, run)
+  note_event('job.enqueued', id, '{}')
+  if parse_run(run) == 'held' then
+    note_event('approval.requested', id, '{}')
+  end
+end
+
 -- write_entries writes the entries; those in the sets of the states come last, since
--- they make the jobs visible.
-local function write_entries(expiry_key, after_key)
+-- they make the jobs visible. Held jobs are approvals, too (approvals.lua).
+local function write_entries(expiry_key, after_key, approvals_key)
   if #expiry_entries > 0 then
     redis.call('ZADD', expiry_key, unpack(expiry_entries))
   end
   if #after_entries > 0 then
     redis.call('ZADD', after_key, unpack(after_entries))
+  end
+  if #sets[7] > 0 then
+    redis.call('ZADD', approvals_key, 'NX', unpack(sets[7]))
   end
   for number = 1, 7 do
     if #sets[number] > 0 then

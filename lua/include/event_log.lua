@@ -4,6 +4,7 @@ local event_types = {}  -- in the order of their first event
 local event_groups = {} -- by type: ids, details, last detail
 local event_ttl = 86460000 -- of a new log, in ms: Trim of package storage/events extends it
 local event_ends = {['job.completed'] = true, ['job.dead'] = true, ['job.cancelled'] = true}
+local event_always = {['approval.requested'] = true, ['approval.decided'] = true}
 
 -- note_event notes an event of a job. detail describes it in JSON. A detail that is that of
 -- the event before is left out.
@@ -37,7 +38,7 @@ end
 -- never be seen.
 local function write_events(events_key, mode, queue, now)
   for _, event_type in ipairs(event_types) do
-    if mode == 'all' or mode ~= 'off' and event_ends[event_type] then
+    if mode == 'all' or event_always[event_type] or mode ~= 'off' and event_ends[event_type] then
       local group = event_groups[event_type]
       redis.call('XADD', events_key, '*', 'type', event_type, 'queue', queue, 'at', now,
         'ids', table.concat(group.ids, ' '), 'details', table.concat(group.details, '\n'))

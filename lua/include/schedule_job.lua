@@ -14,14 +14,14 @@ local function take_job(first_key)
   job.fired, job.enqueued = take(), take()
   job.run_key, job.spec_key, job.pending_key, job.waiting_key = unpack(KEYS, first_key + 2, first_key + 5)
   job.expiry_key, job.after_key, job.cursor_key = unpack(KEYS, first_key + 6, first_key + 8)
-  job.config_key, job.unique_key = unpack(KEYS, first_key + 9, first_key + 10)
+  job.config_key, job.unique_key, job.held_key, job.approvals_key = unpack(KEYS, first_key + 9, first_key + 12)
   return job
 end
 
 -- enter_job adds the entries of a job by its run; one in another state has none left to add.
 local function enter_job(job, run)
   local state, _, _, at = parse_run(run)
-  if state ~= 'pending' and state ~= 'waiting' then
+  if state ~= 'pending' and state ~= 'waiting' and state ~= 'held' then
     return
   end
   if job.expire_at ~= '0' then
@@ -30,6 +30,9 @@ local function enter_job(job, run)
   if state == 'waiting' then
     redis.call('ZADD', job.after_key, at, job.id)
     redis.call('ZADD', job.waiting_key, 'NX', at, job.id)
+  elseif state == 'held' then
+    ask_approval(job.approvals_key, run, job.id)
+    redis.call('ZADD', job.held_key, 'NX', at, job.id)
   else
     local score = at_least_cursor(job.score, redis.call('HGET', job.cursor_key, job.rank))
     redis.call('ZADD', job.pending_key, 'NX', score, job.id)
@@ -60,10 +63,11 @@ local function create_job(job, queues_key, inflight_key, events_key)
       note_change(job.fired)
       last_event = append_changes(events_key)
     end
-    if config[2] == 'all' then
-      note_event('job.enqueued', job.id, job.enqueued)
-      write_events(events_key, 'all', job.queue, select(4, parse_run(job.run)))
+    note_event('job.enqueued', job.id, job.enqueued)
+    if parse_run(job.run) == 'held' then
+      note_event('approval.requested', job.id, job.enqueued)
     end
+    write_events(events_key, config[2], job.queue, select(4, parse_run(job.run)))
     if unique then
       redis.call('SET', job.unique_key, job.id, 'PX', job.unique_ttl)
     end

@@ -35,7 +35,7 @@ import (
 )
 
 const (
-	scriptPut     = "budget_put.lua"
+	scriptPut     = "named_put.lua"
 	scriptDrop    = "budget_drop.lua"
 	fieldRevision = "#" // no name of a budget
 	// cachedMS is how long the budgets of a tenant are cached: a change of another replica applies
@@ -179,7 +179,7 @@ func (r *Repository) write(ctx context.Context, tenant, name string, on Conditio
 		if err := r.mark(ctx, tenant, name, ids, now+writeMS); err != nil {
 			return err
 		}
-		if _, err := r.store.Script(ctx, scriptPut, []string{r.store.JobKeys(tenant).Budgets()}, text, raw, name, budget.MaxBudgets); err != nil {
+		if _, err := r.store.Script(ctx, scriptPut, []string{r.store.JobKeys(tenant).Budgets()}, text, raw, name, budget.MaxBudgets, "budget", "budgets"); err != nil {
 			return err
 		}
 		return r.mark(ctx, tenant, name, ids, now)

@@ -27,7 +27,7 @@ var skipReasons = map[string]struct {
 }{
 	"docker":  {"needs Docker and its images", 5},
 	"root":    {"changes the machine: services, users, files below /etc", 5},
-	"build":   {"builds the program, which the test has done", 2},
+	"build":   {"builds the program, which the test has done", 3},
 	"server":  {"starts the server that the test has started", 1},
 	"cadence": {"needs a Cadence server; examples/cadence_test.go has one", 2},
 	"hosts":   {"addresses other machines", 5},

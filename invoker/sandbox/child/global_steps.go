@@ -65,7 +65,7 @@ func csWaitForEvent(r *realm, call goja.FunctionCall) goja.Value {
 }
 
 // csWaitForApproval is cs.waitForApproval({message, timeout, default, name}). It resolves with
-// {approved, by, comment}, or with {approved, timedOut} when the timeout is over.
+// {approved, by, comment, voters}, or with {approved, timedOut} when the timeout is over.
 func csWaitForApproval(r *realm, call goja.FunctionCall) goja.Value {
 	return r.promised(func() *deferred {
 		const name = "cs.waitForApproval"
@@ -97,10 +97,11 @@ func decided(value []byte) []byte {
 		return value
 	}
 	out, err := json.Marshal(struct {
-		Approved bool   `json:"approved"`
-		By       string `json:"by,omitempty"`
-		Comment  string `json:"comment,omitempty"`
-	}{d.Approved, d.By, d.Comment})
+		Approved bool     `json:"approved"`
+		By       string   `json:"by,omitempty"`
+		Comment  string   `json:"comment,omitempty"`
+		Voters   []string `json:"voters,omitempty"`
+	}{d.Approved, d.By, d.Comment, d.Voters})
 	if err != nil {
 		return value
 	}

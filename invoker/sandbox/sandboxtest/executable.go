@@ -46,7 +46,15 @@ func Build(t testing.TB, pkg string) string {
 func Sous(t testing.TB) string {
 	t.Helper()
 	child := Executable(t)
-	return once(t, "sous with its child", func() (string, error) { return buildSous(child) })
+	return once(t, "sous with its child", func() (string, error) { return buildSous(child, "") })
+}
+
+// SousWithConsole is the path of sous as Sous has it, which also embeds the console in the file
+// archive.
+func SousWithConsole(t testing.TB, archive string) string {
+	t.Helper()
+	child := Executable(t)
+	return once(t, "sous with its console", func() (string, error) { return buildSous(child, archive) })
 }
 
 func once(t testing.TB, what string, build func() (string, error)) string {
@@ -62,8 +70,9 @@ func once(t testing.TB, what string, build func() (string, error)) string {
 // sousPackage is the program of the server and the command line.
 const sousPackage = "github.com/codesous/sous/cmd/sous"
 
-// buildSous presents the compressed child to the compiler as the Makefile does.
-func buildSous(child string) (string, error) {
+// buildSous presents the compressed child, and the archive of the console unless it is "", to the
+// compiler as the Makefile does.
+func buildSous(child, console string) (string, error) {
 	here, err := root()
 	if err != nil {
 		return "", err
@@ -72,16 +81,20 @@ func buildSous(child string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	overlay, err := generate("overlay.json", func(path, _ string) error {
-		text, err := json.Marshal(map[string]any{"Replace": map[string]string{
-			filepath.Join(here, "cmd/sous/internal/server/sandbox-child.zst"): compressed,
-		}})
+	replaced := map[string]string{filepath.Join(here, "cmd/sous/internal/server/sandbox-child.zst"): compressed}
+	name, tags := "sous-embedding", "sandboxchild"
+	if console != "" {
+		replaced[filepath.Join(here, "controlplane/console/console.zip")] = console
+		name, tags = "sous-console", "sandboxchild,console"
+	}
+	overlay, err := generate(name+".json", func(path, _ string) error {
+		text, err := json.Marshal(map[string]any{"Replace": replaced})
 		return errors.Join(err, os.WriteFile(path, text, 0o600))
 	})
 	if err != nil {
 		return "", err
 	}
-	return build(sousPackage, "sous-embedding", "-tags", "sandboxchild", "-overlay", overlay)
+	return build(sousPackage, name, "-tags", tags, "-overlay", overlay)
 }
 
 func compress(from, to string) error {

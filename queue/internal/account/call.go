@@ -9,7 +9,9 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/agent"
+	"github.com/codesous/sous/queue/internal/consent"
 	"github.com/codesous/sous/queue/internal/jobstore"
+	"github.com/codesous/sous/storage/approvals"
 	"github.com/codesous/sous/storage/budgets"
 	"github.com/codesous/sous/storage/spending"
 )
@@ -68,6 +70,10 @@ type Call struct {
 	// Budgets are those of the tenant, nil for none.
 	Budgets *budgets.Set
 
+	// Policies are those of the tenant that hold jobs for what they have spent, nil for none.
+	Policies []approvals.Record
+
+	asked     bool
 	limited   bool
 	added     []agent.Usage
 	change    *jobstore.Change
@@ -78,7 +84,7 @@ type Call struct {
 // Begin adds the usage of c to the ledger of r, before a decision on r at now. Usage of a lease that
 // the job never had is not counted. repeated is set if it has all been counted before.
 func (c *Call) Begin(r *jobstore.Record, now int64) (repeated bool) {
-	c.Status, c.limited, c.added, c.covers, c.overspent = "", false, nil, nil, ""
+	c.Status, c.limited, c.asked, c.added, c.covers, c.overspent = "", false, false, nil, nil, ""
 	c.change = &jobstore.Change{Before: r.Ledger.Version(), Ledger: r.Ledger}
 	if c.Epoch > r.Run.Epoch {
 		return false
@@ -106,7 +112,7 @@ func (c *Call) Finish(r *jobstore.Record, m *jobstore.Move) *jobstore.Move {
 	if m == nil && len(c.added) > 0 {
 		m = r.Same()
 	}
-	if m == nil || len(c.added) == 0 && c.Status == "" && !c.limited && c.overspent == "" {
+	if m == nil || len(c.added) == 0 && c.Status == "" && !c.limited && !c.asked && c.overspent == "" {
 		return m
 	}
 	if c.Status != "" {
@@ -216,4 +222,19 @@ func Shorter(jobs []api.FetchedJob, lease, now int64) (beats []*api.JobHeartbeat
 		}
 	}
 	return beats, at
+}
+
+// Bounded returns m, or the move that ends or holds its job instead, if a policy asks for the approval of
+// jobs that have spent so much, or a budget is exceeded at now. A policy comes first: the budgets are
+// compared again when the job continues.
+func (c *Call) Bounded(m *jobstore.Move, now int64) (*jobstore.Move, error) {
+	if len(c.Policies) == 0 {
+		return c.Overspent(m, now), nil
+	}
+	m, asked, err := consent.Spent(m, c.Policies, m.Record.Ledger.Total.CostUSD, now)
+	if err != nil || asked {
+		c.asked = asked
+		return m, err
+	}
+	return c.Overspent(m, now), nil
 }

@@ -94,7 +94,7 @@ func (s *Store) enqueueArguments(call Call, items []*Entry) (keys []string, args
 	}
 	keys = append(make([]string, 0, 16+2*len(items)), s.Sets(call.Queue, api.JobPending)...)
 	keys = append(keys, q.Set(string(api.JobScheduled)), q.Set(string(api.JobWaiting)), q.Set(string(api.JobHeld)),
-		q.Cursor(), q.Expiry(), q.After(), tenant.Queues(), idempotency, q.Config(), tenant.Events())
+		q.Cursor(), q.Expiry(), q.After(), tenant.Queues(), idempotency, q.Config(), tenant.Events(), tenant.Approvals())
 	for _, item := range items {
 		keys = append(keys, tenant.Run(item.ID))
 	}
@@ -130,11 +130,12 @@ func (s *Store) enqueueArguments(call Call, items []*Entry) (keys []string, args
 // "0 17 86400000 - j9" is a job that does not expire, and whose unique key is KEYS[17], lives
 // for a day, and is held by j9, which has not ended.
 func (e *Entry) conditions(unique int) string {
-	if unique == 0 && e.Spec.ExpireAtMS == 0 {
+	expires := e.ExpiresMS()
+	if unique == 0 && expires == 0 {
 		return ""
 	}
 	options := e.Spec.WithDefaults()
-	return fmt.Sprint(e.Spec.ExpireAtMS, " ", unique, " ", max(1, options.UniqueTTLMS), " ", cmp.Or(e.Ended, none), " ", cmp.Or(e.Living, none))
+	return fmt.Sprint(expires, " ", unique, " ", max(1, options.UniqueTTLMS), " ", cmp.Or(e.Ended, none), " ", cmp.Or(e.Living, none))
 }
 
 // Announce queues commands on pipe that mark when added jobs become due, and that an fn
@@ -146,7 +147,7 @@ func (s *Store) Announce(ctx context.Context, pipe redis.Pipeliner, q Queue, ite
 	due, ready := int64(0), false
 	for _, item := range items {
 		ready = ready || item.Run.State == api.JobPending
-		for _, at := range []int64{item.Spec.ExpireAtMS, item.dueAt()} {
+		for _, at := range []int64{item.ExpiresMS(), item.dueAt()} {
 			if at > 0 && (due == 0 || at < due) {
 				due = at
 			}
@@ -159,6 +160,10 @@ func (s *Store) Announce(ctx context.Context, pipe redis.Pipeliner, q Queue, ite
 		s.MarkReady(ctx, pipe, q, s.store.NowMS())
 	}
 }
+
+// ExpiresMS returns the Unix time in milliseconds at which the job expires, or its request for an
+// approval, 0 for never.
+func (e *Entry) ExpiresMS() int64 { return expiry(e.Spec, &e.Run) }
 
 // dueAt returns the Unix time in milliseconds at which maintenance has to handle the new
 // job, 0 for never.

@@ -7,6 +7,22 @@ import (
 
 // events returns the types of the events of m, each after a blank.
 func (m *Move) events() string {
+	return m.changes() + m.approvalEvents()
+}
+
+// approvalEvents returns those of the events of m that are about approvals.
+func (m *Move) approvalEvents() (types string) {
+	if m.Decision != "" {
+		types = " " + event.ApprovalDecided
+	}
+	if m.To.State == api.JobHeld && (m.Record.Run.State != api.JobHeld || m.Asks) {
+		types += " " + event.ApprovalRequested
+	}
+	return types
+}
+
+// changes returns the types of the other events.
+func (m *Move) changes() string {
 	from, to := m.Record.Run.State, m.To.State
 	failed := ""
 	if m.Failure != nil {
@@ -44,13 +60,17 @@ func (m *Move) eventDetail(actor string) string {
 	if m.Field == FieldDeadReason || m.Field == FieldHoldReason {
 		reason = m.Value
 	}
-	return m.Record.Run.EventDetail(text, reason, actor)
+	return m.Record.Run.eventDetail(text, reason, actor, string(m.Decision))
 }
 
 // EventDetail returns the detail of an event of a job that has the run r, as package
 // storage/events stores it.
 func (r Run) EventDetail(text, reason, actor string) string {
-	d := event.Detail{Data: event.Data{Attempt: r.Attempt, Error: Shorten(text, event.MaxText), Reason: Shorten(reason, event.MaxText)}, Actor: actor}
+	return r.eventDetail(text, reason, actor, "")
+}
+
+func (r Run) eventDetail(text, reason, actor, decision string) string {
+	d := event.Detail{Data: event.Data{Attempt: r.Attempt, Decision: decision, Error: Shorten(text, event.MaxText), Reason: Shorten(reason, event.MaxText)}, Actor: actor}
 	if r.Worker != none {
 		d.WorkerID = r.Worker
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/approval"
 	"github.com/codesous/sous/api/event"
 	"github.com/codesous/sous/storage"
 	"github.com/codesous/sous/storage/duework"
@@ -29,8 +30,12 @@ type Move struct {
 	release bool   // releases the unique key
 	follow  bool   // marks the consequences of the job's end as to be handled
 	Spec    string // replaces the encoded spec; "" leaves it
+	// Decision decides the approval of the job, "" for none. Asks is set if the move asks for one of a
+	// job that is held already.
+	Decision approval.State
+	Asks     bool
 	// Ledger changes the ledger together with the run, nil leaves it. Apply then makes one move, and
-	// the Record was read by FindWithLedger. It excludes Spec.
+	// the Record was read by FindWithLedger.
 	Ledger *Change
 
 	Outcome string // set by the call: Moved, Missing, Stale, or the job's present run
@@ -82,6 +87,9 @@ func (s *Store) Apply(ctx context.Context, q Queue, moves []*Move) (follow []str
 			return nil, api.Errorf(api.CodeInternal, "job %s cannot go from %s to %s", m.Record.ID, m.Record.Run.State, m.To.State)
 		}
 	}
+	if err := s.expectExpiries(ctx, q, moves); err != nil {
+		return nil, err
+	}
 	keys, args := s.moveArguments(ctx, q, moves)
 	if len(moves) == 1 && moves[0].Ledger != nil {
 		keys, args, err = s.ledgerArguments(q, moves[0], s.store.NowMS(), keys, args)
@@ -117,8 +125,9 @@ func (s *Store) Apply(ctx context.Context, q Queue, moves []*Move) (follow []str
 func (s *Store) moveArguments(ctx context.Context, q Queue, moves []*Move) (keys []string, args []any) {
 	k, tenant := s.Keys(q), s.store.JobKeys(q.Tenant)
 	keys = []string{k.Cursor(), k.After(), k.Config(), tenant.Events()}
-	positions := map[string]int{}
+	positions, held := map[string]int{}, false
 	for _, m := range moves {
+		held = held || m.Record.Run.State == api.JobHeld || m.To.State == api.JobHeld
 		for _, state := range []api.JobState{m.Record.Run.State, m.To.State} {
 			if set := s.SetOf(q, state, m.Record.Spec.Score); positions[set] == 0 {
 				keys = append(keys, set)
@@ -126,12 +135,15 @@ func (s *Store) moveArguments(ctx context.Context, q Queue, moves []*Move) (keys
 			}
 		}
 	}
+	if held {
+		keys = append(keys, tenant.Approvals())
+	}
 	sets := len(keys) - 4
 	for _, m := range moves {
 		keys = append(keys, tenant.Run(m.Record.ID))
 	}
 	now := s.store.NowMS()
-	args = append(make([]any, 0, 4+19*len(moves)), sets, len(moves), now, q.Path())
+	args = append(make([]any, 0, 4+20*len(moves)), sets, len(moves), now, q.Path())
 	for _, m := range moves {
 		meta, attempts, unique, spec, rank, at := 0, 0, 0, 0, -1, ScoreText(m.To.At)
 		if m.Field != "" || m.Checkpoint != "" {
@@ -154,13 +166,16 @@ func (s *Store) moveArguments(ctx context.Context, q Queue, moves []*Move) (keys
 		if m.To.State == api.JobPending {
 			rank, at = RankOf(m.Record.Spec.Score), ScoreText(m.Record.Spec.Score)
 		}
-		follow := ""
+		follow, decides := "", ""
 		if m.follow {
 			follow = "1"
 		}
+		if m.Decision != "" {
+			decides = "1"
+		}
 		args = append(args, m.Record.ID, m.Record.Stored, m.To.String(),
 			positions[s.SetOf(q, m.Record.Run.State, m.Record.Spec.Score)], positions[s.SetOf(q, m.To.State, m.Record.Spec.Score)],
-			at, rank, m.Field, m.Value, m.Checkpoint, meta, attempts, attempt, unique, m.Spec, spec, follow, m.events(), m.eventDetail(event.ActorOf(ctx)))
+			at, rank, m.Field, m.Value, m.Checkpoint, meta, attempts, attempt, unique, m.Spec, spec, follow, m.events(), m.eventDetail(event.ActorOf(ctx)), decides)
 	}
 	return keys, args
 }
@@ -177,11 +192,13 @@ func (s *Store) announceMoves(ctx context.Context, pipe redis.Pipeliner, q Queue
 			at = m.To.At
 		case m.follow:
 			at = s.store.NowMS()
+		case m.To.State == api.JobHeld:
+			at = m.asksUntil()
 		}
 		if m.Record.Run.State == api.JobActive && !m.To.State.Terminal() && m.Record.Spec.ExpireAtMS > 0 && !m.To.AwaitsApproval() {
 			// While the job was active, its expiry may have been postponed to its lease's end. A run that
 			// awaits an approval has the end of its wait there.
-			expires := max(m.Record.Spec.ExpireAtMS, s.store.NowMS())
+			expires := duework.Sooner(max(m.Record.Spec.ExpireAtMS, s.store.NowMS()), m.asksUntil())
 			pipe.ZAdd(ctx, s.Keys(q).Expiry(), redis.Z{Score: float64(expires), Member: m.Record.ID})
 			at = duework.Sooner(at, expires)
 		}
@@ -214,7 +231,8 @@ func CountMoved(moves []*Move) (n int) {
 	return n
 }
 
-// Requeue moves a job that is not active from one queue to another. It adds the job to the
+// Requeue moves a job that is not active from one queue to another. With a request for its approval, asked,
+// the job is held there, unless it still waits for other jobs. It adds the job to the
 // new queue, together with the changed spec, and then removes it from the old one: if a
 // crash comes between, a later reader of the old queue drops the entry. It reports whether
 // it moved the job, which it does only if the job is still as it was read. Errors:
@@ -222,9 +240,12 @@ func CountMoved(moves []*Move) (n int) {
 //
 // The new queue is listed first, and the old entries are removed last, so that the job is
 // always in a set of a listed queue. Between the two it is in both, and its spec decides.
-func (s *Store) Requeue(ctx context.Context, r *Record, from, to Queue) (bool, error) {
+func (s *Store) Requeue(ctx context.Context, r *Record, from, to Queue, asked *approval.Request) (bool, error) {
 	spec := *r.Spec
 	spec.Queue = to.Name
+	if asked != nil {
+		spec.Approval, spec.Hold = asked, true
+	}
 	text, err := EncodeSpec(&spec)
 	if err != nil {
 		return false, err
@@ -238,6 +259,9 @@ func (s *Store) Requeue(ctx context.Context, r *Record, from, to Queue) (bool, e
 	there, now := r.Run, s.store.NowMS()
 	if (there.State == api.JobScheduled || there.State == api.JobRetrying) && there.At <= now {
 		there = there.To(api.JobPending, now)
+	}
+	if asked != nil && there.State != api.JobWaiting && there.State != api.JobHeld {
+		there = there.To(api.JobHeld, now)
 	}
 	there.Epoch++
 	keys, args := s.moveArguments(ctx, to, []*Move{{Record: r, To: there, Spec: text}})
@@ -256,8 +280,8 @@ func (s *Store) Requeue(ctx context.Context, r *Record, from, to Queue) (bool, e
 	pipe := s.rdb.Pipeline()
 	pipe.ZRem(ctx, s.SetOf(from, r.Run.State, r.Spec.Score), r.ID)
 	pipe.ZRem(ctx, old.Expiry(), r.ID)
-	if spec.ExpireAtMS > 0 {
-		at := max(spec.ExpireAtMS, now)
+	if at := expiry(&spec, &there); at > 0 {
+		at = max(at, now)
 		pipe.ZAdd(ctx, s.Keys(to).Expiry(), redis.Z{Score: float64(at), Member: r.ID})
 		s.MarkDue(ctx, pipe, to, at)
 	}

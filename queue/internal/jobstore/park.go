@@ -37,9 +37,9 @@ func (r *Record) Parked(p *step.Park, arrived bool, now int64) *Move {
 }
 
 // Decided returns the move that resumes the run of r, which awaits a decision. The field of the
-// decision has the epoch of the lease that asked for it, so that no other wait takes it.
-func (r *Record) Decided(approved bool, comment, by string, now int64) (*Move, error) {
-	raw, err := api.EncodeJSON(step.Decision{Approved: approved, By: by, Comment: comment, AtMS: now})
+// decision has the epoch of the run, so that no other wait takes it. voters are the names of those who voted.
+func (r *Record) Decided(approved bool, comment, by string, voters []string, now int64) (*Move, error) {
+	raw, err := api.EncodeJSON(step.Decision{Approved: approved, By: by, Comment: comment, Voters: voters, AtMS: now})
 	if err != nil {
 		return nil, api.Wrap(api.CodeInternal, err, "encode a decision")
 	}

@@ -27,7 +27,7 @@ func (s *Store) purge(ctx context.Context, q Queue, set string, records []*Recor
 		return 0, nil
 	}
 	tenant := s.store.JobKeys(q.Tenant)
-	keys := []string{set}
+	keys := []string{set, tenant.Approvals()}
 	args := []any{len(records)}
 	for _, r := range records {
 		keys = append(keys, tenant.Run(r.ID), tenant.Spec(r.ID), tenant.Meta(r.ID), tenant.Errors(r.ID), tenant.Dependents(r.ID), tenant.Ledger(r.ID), tenant.Steps(r.ID))

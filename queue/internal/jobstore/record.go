@@ -1,6 +1,7 @@
 package jobstore
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 
@@ -98,7 +99,7 @@ func (r *Record) View(tenant string) *api.Job {
 	spec := r.Spec
 	j := &api.Job{
 		ID: r.ID, Namespace: spec.Namespace, Queue: spec.Queue, Payload: spec.Payload, JobOptions: spec.WithDefaults(),
-		CreatedAtMS: spec.CreatedAtMS, ChainID: spec.ChainID, ChainStep: spec.ChainStep,
+		CreatedAtMS: spec.CreatedAtMS, Approval: spec.Approval, ChainID: spec.ChainID, ChainStep: spec.ChainStep,
 		ActivationID: spec.ActivationID(r.ID), State: r.Run.State, Attempt: r.Run.Attempt, StartedAtMS: r.Run.Started, StateSinceMS: r.Run.At,
 	}
 	j.ParentID, j.CallbackOf = Origin(tenant, r.ID, spec)
@@ -129,6 +130,9 @@ func (r *Record) View(tenant string) *api.Job {
 		j.Result = RawOf(r.Details[fieldResult])
 	case api.JobHeld:
 		j.HoldReason = r.Details[FieldHoldReason]
+		if rule := spec.Approval.Rule(); rule != nil && spec.Approval.Waits() {
+			j.HoldReason = cmp.Or(j.HoldReason, "approval: policy "+rule.Policy)
+		}
 	case api.JobDead:
 		j.DeadReason = r.Details[FieldDeadReason]
 	}

@@ -45,11 +45,11 @@ func (s *Store) Reindex(ctx context.Context, tenant string, r *Record) (bool, er
 		due = at
 	}
 	if !r.Run.State.Terminal() {
-		expire = r.Spec.ExpireAtMS
+		expire = expiry(r.Spec, &r.Run)
 		due = duework.Sooner(due, expire)
 	}
 	reply, err := s.store.Script(ctx, storage.ScriptJobReindex, []string{
-		s.store.JobKeys(tenant).Run(r.ID), s.SetOf(q, r.Run.State, r.Spec.Score), k.Cursor(), k.After(), k.Expiry(), s.store.JobKeys(tenant).Queues(), k.Config(), s.store.JobKeys(tenant).Events(),
+		s.store.JobKeys(tenant).Run(r.ID), s.SetOf(q, r.Run.State, r.Spec.Score), k.Cursor(), k.After(), k.Expiry(), s.store.JobKeys(tenant).Queues(), k.Config(), s.store.JobKeys(tenant).Events(), s.store.JobKeys(tenant).Approvals(),
 	}, r.ID, r.Stored, q.Path(), ScoreText(at), rank, expire, waits, r.enqueueDetail(), s.store.NowMS())
 	if err != nil || reply != Moved {
 		return false, err

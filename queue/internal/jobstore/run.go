@@ -146,9 +146,10 @@ func (r Run) settledBy(epoch int64, kind string) bool {
 	return r.settled == strconv.FormatInt(epoch, 10)+kind
 }
 
-// AwaitsApproval reports whether the run of a function has held its job for a decision.
+// AwaitsApproval reports whether the run of a function has held its job for a decision. A vote that does
+// not decide raises the epoch, but the lease that asked stays the last one that was settled.
 func (r *Run) AwaitsApproval() bool {
-	return r.State == api.JobHeld && r.settledBy(r.Epoch, SettledApproval)
+	return r.State == api.JobHeld && strings.HasSuffix(r.settled, SettledApproval)
 }
 
 // WorkerID returns the last worker, "" for none.

@@ -15,7 +15,7 @@ import (
 //	held       until an operator approves it     pending    until a worker fetches it
 //	active     under a lease                     retrying   until its backoff is over
 //
-// A dead or cancelled job that an operator retries becomes pending.
+// A dead or cancelled job that an operator retries becomes pending, or held if it was not approved.
 var transitions = map[api.JobState][]api.JobState{
 	api.JobWaiting:   {api.JobPending, api.JobScheduled, api.JobHeld, api.JobDead, api.JobCancelled},
 	api.JobScheduled: {api.JobPending, api.JobHeld, api.JobDead, api.JobCancelled},
@@ -23,8 +23,8 @@ var transitions = map[api.JobState][]api.JobState{
 	api.JobPending:   {api.JobActive, api.JobScheduled, api.JobHeld, api.JobDead, api.JobCancelled},
 	api.JobActive:    {api.JobCompleted, api.JobPending, api.JobScheduled, api.JobRetrying, api.JobHeld, api.JobDead, api.JobCancelled},
 	api.JobRetrying:  {api.JobPending, api.JobHeld, api.JobDead, api.JobCancelled},
-	api.JobDead:      {api.JobPending},
-	api.JobCancelled: {api.JobPending},
+	api.JobDead:      {api.JobPending, api.JobHeld},
+	api.JobCancelled: {api.JobPending, api.JobHeld},
 	api.JobCompleted: {},
 }
 

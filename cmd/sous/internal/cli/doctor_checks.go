@@ -10,6 +10,7 @@ import (
 
 	"github.com/codesous/sous/api"
 	"github.com/codesous/sous/api/client"
+	"github.com/codesous/sous/api/whoami"
 	"github.com/codesous/sous/cmd/sous/internal/build"
 	"github.com/codesous/sous/cmd/sous/internal/cli/command"
 	"github.com/codesous/sous/cmd/sous/internal/server"
@@ -115,7 +116,7 @@ func (a commands) checkServer(ctx context.Context) []checkup {
 
 // identityCheckups returns the lines about the key, the version and the clock of the server
 // that answered id or err between begin and end.
-func identityCheckups(t *command.Target, id api.Identity, err error, begin, end time.Time) []checkup {
+func identityCheckups(t *command.Target, id whoami.Identity, err error, begin, end time.Time) []checkup {
 	key := checkup{Name: "key", Verdict: verdictFail}
 	switch code := api.ErrorCode(err); {
 	case err == nil:
@@ -139,9 +140,9 @@ func identityCheckups(t *command.Target, id api.Identity, err error, begin, end 
 const keyExpiresSoon = 7 * 24 * time.Hour
 
 // keyCheckup returns the line of a key that the server accepts.
-func keyCheckup(t *command.Target, id api.Identity) checkup {
+func keyCheckup(t *command.Target, id whoami.Identity) checkup {
 	c := checkup{Name: "key", Verdict: verdictOK}
-	if id.Auth == api.AuthOff {
+	if id.Auth == whoami.AuthOff {
 		c.Detail = "none is needed: the server runs with --auth off"
 		return c
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/whoami"
 	"github.com/codesous/sous/cmd/sous/internal/build"
 	"github.com/codesous/sous/cmd/sous/internal/cli/command"
 	"github.com/codesous/sous/cmd/sous/internal/server"
@@ -44,9 +45,9 @@ func testTarget(t *testing.T, url string) *command.Target {
 func TestDoctorJudgesTheKey(t *testing.T) {
 	target := testTarget(t, command.DefaultURL)
 	now := time.Now().UnixMilli()
-	key := api.Identity{Auth: api.AuthKeys, KeyID: "key_1", Name: "ci", Tenant: "t_default", Roles: []string{"viewer"}, ServerTimeMS: now}
+	key := whoami.Identity{Auth: whoami.AuthKeys, KeyID: "key_1", Name: "ci", Tenant: "t_default", Roles: []string{"viewer"}, ServerTimeMS: now}
 	wantCheckup(t, keyCheckup(target, key), verdictOK, "key_1 (ci) is accepted for tenant t_default, all namespaces, with the roles viewer", "")
-	wantCheckup(t, keyCheckup(target, api.Identity{Auth: api.AuthOff, Tenant: "*"}), verdictOK, "--auth off", "")
+	wantCheckup(t, keyCheckup(target, whoami.Identity{Auth: whoami.AuthOff, Tenant: "*"}), verdictOK, "--auth off", "")
 	other := key
 	other.Tenant = "t_other"
 	wantCheckup(t, keyCheckup(target, other), verdictFail, "commands work on the tenant t_default", "export SOUS_TENANT=t_other")
@@ -59,7 +60,7 @@ func TestDoctorJudgesTheKey(t *testing.T) {
 	for code, mend := range map[api.Code]string{
 		api.CodeAuthnRequired: "sous keys bootstrap", api.CodeAuthnInvalid: "sous keys create",
 	} {
-		got := identityCheckups(target, api.Identity{}, api.Errorf(code, "refused"), time.Now(), time.Now())
+		got := identityCheckups(target, whoami.Identity{}, api.Errorf(code, "refused"), time.Now(), time.Now())
 		if len(got) != 1 || got[0].remote {
 			t.Fatalf("%s: got %+v, want one failure of the user", code, got)
 		}

@@ -40,6 +40,7 @@ import (
 	"github.com/codesous/sous/cmd/sous/internal/build"
 	"github.com/codesous/sous/cmd/sous/internal/cli/access"
 	"github.com/codesous/sous/cmd/sous/internal/cli/activations"
+	"github.com/codesous/sous/cmd/sous/internal/cli/approvals"
 	"github.com/codesous/sous/cmd/sous/internal/cli/cadence"
 	"github.com/codesous/sous/cmd/sous/internal/cli/command"
 	"github.com/codesous/sous/cmd/sous/internal/cli/documents"
@@ -109,7 +110,7 @@ or cannot be reached, 3 the function failed.`,
 	own := commands{a}
 	root.AddCommand(own.devCommand(), own.serveCommand(), own.profileCommand(), own.doctorCommand(), own.healthCommand(), own.versionCommand(), own.namespaceCommand(), own.whoamiCommand(), own.openCommand(), own.topCommand(), own.mirrorCommand())
 	for _, commands := range [][]*cobra.Command{
-		functions.Commands(a), activations.Commands(a), jobs.Commands(a), documents.Commands(a), domains.Commands(a), schedules.Commands(a), cadence.Commands(a), access.Commands(a), usage.Commands(a), webhooks.Commands(a), providers.Commands(a), mcp.Commands(a),
+		functions.Commands(a), activations.Commands(a), jobs.Commands(a), approvals.Commands(a), documents.Commands(a), domains.Commands(a), schedules.Commands(a), cadence.Commands(a), access.Commands(a), usage.Commands(a), webhooks.Commands(a), providers.Commands(a), mcp.Commands(a),
 	} {
 		root.AddCommand(commands...)
 	}

@@ -9,17 +9,18 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/codesous/sous/api"
+	"github.com/codesous/sous/api/whoami"
 	"github.com/codesous/sous/cmd/sous/internal/cli/command"
 )
 
 // whoAmI is the JSON form of the output of sous whoami: the target of commands, and what the
 // server says about the key.
 type whoAmI struct {
-	Server    string       `json:"server"`
-	Profile   string       `json:"profile,omitempty"` // the one in use; flags and variables may override its fields
-	Tenant    string       `json:"tenant"`            // that commands work on
-	Namespace string       `json:"namespace"`         // that commands work on
-	Caller    api.Identity `json:"caller"`
+	Server    string          `json:"server"`
+	Profile   string          `json:"profile,omitempty"` // the one in use; flags and variables may override its fields
+	Tenant    string          `json:"tenant"`            // that commands work on
+	Namespace string          `json:"namespace"`         // that commands work on
+	Caller    whoami.Identity `json:"caller"`
 }
 
 // whoamiCommand returns sous whoami.
@@ -71,7 +72,7 @@ func (w whoAmI) text() string {
 	line("tenant", w.Tenant)
 	line("namespace", w.Namespace)
 	id := w.Caller
-	if id.Auth == api.AuthOff {
+	if id.Auth == whoami.AuthOff {
 		line("key", "none is needed: the server runs with --auth off")
 	} else {
 		line("key", id.KeyID)
@@ -89,7 +90,7 @@ func (w whoAmI) text() string {
 }
 
 // validity returns the tenants and the namespaces that a key may enter.
-func validity(id api.Identity) string {
+func validity(id whoami.Identity) string {
 	if id.Tenant == api.AllTenants {
 		return "all tenants"
 	}

@@ -485,6 +485,8 @@ interface Approval {
   /** The key that decided. */
   by?: string;
   comment?: string;
+  /** The names of the keys that voted. */
+  voters?: string[];
   timedOut?: true;
 }
 

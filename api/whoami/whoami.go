@@ -1,4 +1,5 @@
-package api
+// Package whoami has the answer of /v1/whoami: who calls, and which server answered.
+package whoami
 
 // The values of Identity.Auth.
 const (
