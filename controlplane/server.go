@@ -298,7 +298,7 @@ func (s *Server) endpoints(ctx context.Context, engine Engine, broker *queue.Bro
 	if err := s.store.Subscribe(s.life, mcp.OnChange); err != nil {
 		return nil, err
 	}
-	approvalsAPI := approvalsapi.New(s.store, broker)
+	approvalsAPI := approvalsapi.New(s.store, broker, s.auth)
 	searcher := mirrorsearch.New(cfg.Mirror, 0)
 	if cfg.Bulk == nil {
 		cfg.Bulk, err = bulk.New(s.store, broker, searcher, cfg.Logger)

@@ -72,6 +72,14 @@ func CallerOf(ctx context.Context) *access.Caller {
 	return access.Unknown()
 }
 
+// ActFor makes c the caller of the request of ctx, to a public route of a tenant: the handler has found
+// out for which key it acts. The audit log has it if action is audited.
+func ActFor(ctx context.Context, c *access.Caller, action access.Action, tenant string) {
+	if x := exchangeOf(ctx); x != nil {
+		x.caller, x.action, x.tenant = c, action, tenant
+	}
+}
+
 // Drained returns a channel that is closed when the server that answers the request of
 // ctx drains. It is nil outside of requests, and so never ready. Handlers that wait
 // select on it.
