@@ -153,7 +153,7 @@ func TestLinksThatAreNotValid(t *testing.T) {
 		t.Parallel()
 		key, record := l.key(t, api.RoleApprover)
 		made := l.link(t, key, job)
-		ok[struct{}](t, l.as(t, l.admin, "DELETE", l.at("T/keys/"+record.ID), ""), http.StatusNoContent)
+		ok[struct{}](t, l.as(t, l.admin, "DELETE", l.at("T/keys/")+record.ID, ""), http.StatusNoContent)
 		l.vote(t, made.Path, "approve").says(t, http.StatusGone, linkEnded)
 	})
 	t.Run("a time that is over", func(t *testing.T) {

@@ -266,10 +266,6 @@ func New(ctx context.Context, store *storage.Store, engine Engine, broker *queue
 // endpoints makes the APIs of all resources and returns their endpoints. Fetches of jobs
 // and feeds of documents share one limit, waits.
 func (s *Server) endpoints(ctx context.Context, engine Engine, broker *queue.Broker, cfg *Config) ([]rest.Endpoint, error) {
-	taskService, err := tasks.New(s.store, broker, tasks.Config{})
-	if err != nil {
-		return nil, err
-	}
 	schedules, err := openSchedules(s.store, broker, cfg)
 	if err != nil {
 		return nil, err
@@ -286,19 +282,14 @@ func (s *Server) endpoints(ctx context.Context, engine Engine, broker *queue.Bro
 	}
 	waits := admission.NewWaits(cfg.MaxWaits)
 	all := s.serviceEndpoints(cfg)
-	router, err := s.openRouter(broker, cfg)
+	jobsAPI, err := s.openJobs(engine, broker, waits, cfg)
 	if err != nil {
-		return nil, err
-	}
-	jobsAPI := jobs.New(broker, router, taskService, events.New(s.store), engine, waits, cfg.Streams, cfg.Logger)
-	if err := metrics.Register(cfg.Metrics, jobsAPI.Collectors()...); err != nil {
 		return nil, err
 	}
 	mcp := mcpapi.New(mcpapi.Config{Store: s.store, Engine: engine, REST: s.Handler, Logger: cfg.Logger, Version: cfg.Version})
 	if err := s.store.Subscribe(s.life, mcp.OnChange); err != nil {
 		return nil, err
 	}
-	approvalsAPI := approvalsapi.New(s.store, broker, s.auth)
 	searcher := mirrorsearch.New(cfg.Mirror, 0)
 	if cfg.Bulk == nil {
 		cfg.Bulk, err = bulk.New(s.store, broker, searcher, cfg.Logger)
@@ -320,7 +311,7 @@ func (s *Server) endpoints(ctx context.Context, engine Engine, broker *queue.Bro
 		tenancy.New(s.store, cfg.Quotas, cfg.Secrets, s.auth, cfg.Clock),
 		spendingapi.New(s.store, broker.Prices()),
 		budgetsapi.New(broker.Budgets()),
-		approvalsAPI,
+		approvalsapi.New(s.store, broker, s.auth),
 		providersapi.New(s.store, cfg.Clock),
 		triggers.New(s.store, schedules, engine, cfg.Clock),
 		domainsapi.New(s.store, cfg.DomainResolver, cfg.reserved(), cfg.Clock),
@@ -333,6 +324,20 @@ func (s *Server) endpoints(ctx context.Context, engine Engine, broker *queue.Bro
 		all = append(all, resource.Endpoints()...)
 	}
 	return all, nil
+}
+
+// openJobs returns the API of jobs, and registers its metrics.
+func (s *Server) openJobs(engine Engine, broker *queue.Broker, waits *admission.Waits, cfg *Config) (*jobs.API, error) {
+	taskService, err := tasks.New(s.store, broker, tasks.Config{})
+	if err != nil {
+		return nil, err
+	}
+	router, err := s.openRouter(broker, cfg)
+	if err != nil {
+		return nil, err
+	}
+	a := jobs.New(broker, router, taskService, events.New(s.store), engine, waits, cfg.Streams, cfg.Logger)
+	return a, metrics.Register(cfg.Metrics, a.Collectors()...)
 }
 
 // openRouter returns the router of jobs to providers of models, which follows the store until Close.

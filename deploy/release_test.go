@@ -102,7 +102,9 @@ func checkBinary(t *testing.T, path string, machine elf.Machine) {
 	if err != nil {
 		t.Fatalf("buildinfo.ReadFile: %v", err)
 	}
-	if !slices.ContainsFunc(info.Settings, func(s debug.BuildSetting) bool { return s.Key == "-tags" && slices.Contains(strings.Split(s.Value, ","), "sandboxchild") }) {
+	if !slices.ContainsFunc(info.Settings, func(s debug.BuildSetting) bool {
+		return s.Key == "-tags" && slices.Contains(strings.Split(s.Value, ","), "sandboxchild")
+	}) {
 		t.Errorf("%s was built with %v, want the tag sandboxchild among them", path, info.Settings)
 	}
 }

@@ -51,7 +51,7 @@ type Vote struct {
 	Approve bool            `json:"-"`
 	Comment string          `json:"comment,omitempty"`
 	Payload json.RawMessage `json:"payload,omitempty"` // replaces that of the job
-	Patch   json.RawMessage `json:"patch,omitempty"`   // changes the payload, as RFC 7386 says
+	Patch   json.RawMessage `json:"patch,omitempty"`   // changes the payload, as RFC 7396 says
 }
 
 // Vote votes on an approval, and returns it. CodeApprovalNotFound, CodeApprovalDenied, CodeJobState.

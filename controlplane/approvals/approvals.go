@@ -91,7 +91,7 @@ type voteInput struct {
 type voteBody struct {
 	Comment string          `json:"comment,omitempty" maxLength:"1024"`
 	Payload json.RawMessage `json:"payload,omitempty" doc:"replaces the payload of the job; only by the first vote on a job that has not begun"`
-	Patch   json.RawMessage `json:"patch,omitempty" doc:"changes the payload as RFC 7386 says; excludes payload"`
+	Patch   json.RawMessage `json:"patch,omitempty" doc:"changes the payload as RFC 7396 says; excludes payload"`
 }
 
 // Endpoints returns the declarations of all routes of the API.

@@ -55,8 +55,8 @@ type linkView struct {
 // ended is the answer for a link that is not valid, whatever the reason: it tells nothing about jobs.
 var ended = linkView{Title: "This link has ended", Text: "It was used, its time is over, or the approval was decided. Ask the sender for another one if you still have to decide."}
 
-// write answers with the page. It has a secret in its address, so that nobody may keep it or learn the
-// address from a Referer. The policy same-origin, and not no-referrer, leaves forms their Origin.
+// write answers with the page. It has a secret in its address, so that no cache keeps it, and no
+// other server learns the address from a Referer. The policy same-origin, and not no-referrer, leaves forms their Origin.
 func (v linkView) write(w http.ResponseWriter, status int) error {
 	v.Style = template.CSS(linkStyle) //nolint:gosec // it is a constant of the program
 	var body bytes.Buffer
@@ -80,13 +80,13 @@ func (v linkView) write(w http.ResponseWriter, status int) error {
 func (a *API) find(r *http.Request, action access.Action) (*storeapprovals.Link, error) {
 	tenant, id := rest.PathParam(r, "tenant"), rest.PathParam(r, "link")
 	if api.ValidateTenant(tenant) != nil || len(id) > 64 {
-		return nil, nil //nolint:nilnil // documented
+		return nil, nil //nolint:nilnil,nilerr // documented
 	}
 	l, err := a.policies.Link(r.Context(), tenant, id, a.store.NowMS())
-	if api.ErrorCode(err) == api.CodeApprovalNotFound {
+	switch {
+	case api.ErrorCode(err) == api.CodeApprovalNotFound:
 		return nil, nil //nolint:nilnil // documented
-	}
-	if err != nil {
+	case err != nil:
 		return nil, err
 	}
 	sent := sha256.Sum256([]byte(r.URL.Query().Get("secret")))
@@ -104,7 +104,7 @@ func (a *API) find(r *http.Request, action access.Action) (*storeapprovals.Link,
 	case err != nil:
 		return nil, err
 	case !c.Enters(tenant) || !c.EntersNamespace(l.Namespace) || c.Need(access.ApprovalDecide) != nil:
-		return nil, nil //nolint:nilnil // documented
+		return nil, nil //nolint:nilnil,nilerr // documented
 	}
 	rest.ActFor(r.Context(), c, action, tenant)
 	return l, nil

@@ -72,8 +72,7 @@ func CallerOf(ctx context.Context) *access.Caller {
 	return access.Unknown()
 }
 
-// ActFor makes c the caller of the request of ctx, to a public route of a tenant: the handler has found
-// out for which key it acts. The audit log has it if action is audited.
+// ActFor makes c the caller of the request of ctx: handlers of public routes may act for a key.
 func ActFor(ctx context.Context, c *access.Caller, action access.Action, tenant string) {
 	if x := exchangeOf(ctx); x != nil {
 		x.caller, x.action, x.tenant = c, action, tenant

@@ -156,7 +156,7 @@ func (a commands) voteCommand(approve bool) *cobra.Command {
 	flags.StringVar(&v.Comment, "comment", "", "why, at most 1,024 bytes")
 	if approve {
 		flags.StringVar(&payload, "payload", "", "JSON that replaces the payload of the job")
-		flags.StringVar(&patch, "patch", "", "JSON that changes the payload, as RFC 7386 says")
+		flags.StringVar(&patch, "patch", "", "JSON that changes the payload, as RFC 7396 says")
 		cmd.MarkFlagsMutuallyExclusive("payload", "patch")
 	}
 	return cmd
