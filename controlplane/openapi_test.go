@@ -214,6 +214,7 @@ func TestDocumentHasEveryRoute(t *testing.T) {
 		"GET " + tenant + "/providers", "GET " + tenant + "/providers/{provider}", "PUT " + tenant + "/providers/{provider}", "DELETE " + tenant + "/providers/{provider}",
 		"GET " + tenant + "/prices", "PUT " + tenant + "/prices", "DELETE " + tenant + "/prices",
 		"GET " + tenant + "/approvals", "GET " + tenant + "/approvals/{job_id}", "POST " + tenant + "/approvals/{job_id}:approve", "POST " + tenant + "/approvals/{job_id}:reject",
+		"POST " + tenant + "/approvals/{job_id}:link", "GET " + tenant + "/approval-links", "DELETE " + tenant + "/approval-links/{link}",
 		"GET " + tenant + "/approval-policies", "GET " + tenant + "/approval-policies/{policy}", "PUT " + tenant + "/approval-policies/{policy}", "DELETE " + tenant + "/approval-policies/{policy}",
 		"GET " + tenant + "/approval-delegations", "POST " + tenant + "/approval-delegations", "DELETE " + tenant + "/approval-delegations/{delegation}",
 		"GET " + tenant + "/budgets", "GET " + tenant + "/budgets/{budget}", "PUT " + tenant + "/budgets/{budget}", "DELETE " + tenant + "/budgets/{budget}",

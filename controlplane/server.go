@@ -311,7 +311,7 @@ func (s *Server) endpoints(ctx context.Context, engine Engine, broker *queue.Bro
 		tenancy.New(s.store, cfg.Quotas, cfg.Secrets, s.auth, cfg.Clock),
 		spendingapi.New(s.store, broker.Prices()),
 		budgetsapi.New(broker.Budgets()),
-		approvalsapi.New(s.store, broker),
+		approvalsapi.New(s.store, broker, s.auth),
 		providersapi.New(s.store, cfg.Clock),
 		triggers.New(s.store, schedules, engine, cfg.Clock),
 		domainsapi.New(s.store, cfg.DomainResolver, cfg.reserved(), cfg.Clock),

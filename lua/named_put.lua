@@ -1,7 +1,7 @@
 -- Creates, changes or deletes one of the tenant's records of a kind, such as a budget, if it is as the
 -- caller read it. Each change raises the revision of all of them, with which reports of usage name the
 -- budgets that they know.
--- KEYS[1] cs:budgets:t, cs:approvals:t:policies or cs:approvals:t:delegations
+-- KEYS[1] cs:budgets:t, cs:approvals:t:policies, :delegations or :links
 -- ARGV[1] the record as it was read, '' for none
 -- ARGV[2] the record, whole; '' deletes it
 -- ARGV[3] the name

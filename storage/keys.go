@@ -487,8 +487,8 @@ func (k JobKeys) Prices() string { return "cs:prices:" + k.tenant }
 // Budgets is the hash of a tenant's budgets, HeldBy the jobs that one holds; see storage/budgets.
 func (k JobKeys) Budgets() string { return "cs:budgets:" + k.tenant }
 
-// Approvals is the set of a tenant's approvals, ApprovalPolicies the hash of its policies, and Delegations
-// that of delegated votes; see storage/approvals.
+// Approvals is the set of a tenant's approvals, ApprovalPolicies the hash of its policies, Delegations that
+// of delegated votes, and ApprovalLinks that of links for votes; see storage/approvals.
 func (k JobKeys) Approvals() string { return "cs:approvals:" + k.tenant }
 
 // ApprovalPolicies is documented at Approvals.
@@ -496,6 +496,9 @@ func (k JobKeys) ApprovalPolicies() string { return k.Approvals() + ":policies" 
 
 // Delegations is documented at Approvals.
 func (k JobKeys) Delegations() string { return k.Approvals() + ":delegations" }
+
+// ApprovalLinks is documented at Approvals.
+func (k JobKeys) ApprovalLinks() string { return k.Approvals() + ":links" }
 
 // HeldBy is documented at Budgets.
 func (k JobKeys) HeldBy(id string) string { return k.Budgets() + ":" + id + ":held" }

@@ -51,7 +51,7 @@ type Vote struct {
 	Approve bool            `json:"-"`
 	Comment string          `json:"comment,omitempty"`
 	Payload json.RawMessage `json:"payload,omitempty"` // replaces that of the job
-	Patch   json.RawMessage `json:"patch,omitempty"`   // changes the payload, as RFC 7386 says
+	Patch   json.RawMessage `json:"patch,omitempty"`   // changes the payload, as RFC 7396 says
 }
 
 // Vote votes on an approval, and returns it. CodeApprovalNotFound, CodeApprovalDenied, CodeJobState.
@@ -63,6 +63,29 @@ func (t *Tenant) Vote(ctx context.Context, id string, v Vote) (approval.Item, er
 	var out approval.Item
 	_, err := t.c.call(ctx, &request{method: http.MethodPost, path: t.path("approvals", id) + verb}, v, &out)
 	return out, err
+}
+
+// MakeLink makes a link by which somebody without a key votes once. CodeApprovalNotFound, CodeJobState,
+// CodeCapacityLimit.
+func (t *Tenant) MakeLink(ctx context.Context, id string, n approval.NewVoteLink) (approval.VoteLink, error) {
+	var out approval.VoteLink
+	_, err := t.c.call(ctx, &request{method: http.MethodPost, path: t.path("approvals", id) + ":link"}, n, &out)
+	return out, err
+}
+
+// Links returns the links for votes that have not ended, without their paths.
+func (t *Tenant) Links(ctx context.Context) ([]approval.VoteLink, error) {
+	var out struct {
+		Links []approval.VoteLink `json:"links"`
+	}
+	_, err := t.c.call(ctx, &request{method: http.MethodGet, path: t.path("approval-links")}, nil, &out)
+	return out.Links, err
+}
+
+// EndLink ends a link. CodeApprovalNotFound, CodeAuthzDenied.
+func (t *Tenant) EndLink(ctx context.Context, id string) error {
+	_, err := t.c.call(ctx, &request{method: http.MethodDelete, path: t.path("approval-links", id)}, nil, nil)
+	return err
 }
 
 // ApprovalPolicies returns the approval policies of the tenant by name.

@@ -1704,6 +1704,9 @@ export interface components {
             /** Format: int64 */
             unpriced: number;
         };
+        LinksOutputBody: {
+            links: components["schemas"]["VoteLink"][] | null;
+        };
         ListOutputBody: {
             providers: components["schemas"]["ProviderStatus"][] | null;
         };
@@ -1865,6 +1868,15 @@ export interface components {
             step_count?: number;
             /** Format: int64 */
             timeout_ms?: number;
+        };
+        NewVoteLink: {
+            /**
+             * Format: int64
+             * @description 86400000, a day, unless set
+             */
+            expires_in_ms?: number;
+            /** @description for whom it is, such as an address: the vote names it */
+            for: string;
         };
         NewWebhook: {
             /** @description default true */
@@ -3237,10 +3249,26 @@ export interface components {
         };
         VoteBody: {
             comment?: string;
-            /** @description changes the payload as RFC 7386 says; excludes payload */
+            /** @description changes the payload as RFC 7396 says; excludes payload */
             patch?: unknown;
             /** @description replaces the payload of the job; only by the first vote on a job that has not begun */
             payload?: unknown;
+        };
+        VoteLink: {
+            /** Format: int64 */
+            created_at_ms: number;
+            /** @description the key whose vote it casts */
+            created_by: string;
+            for: string;
+            id: string;
+            job_id: string;
+            /** @description to be opened below the address of the server; only the answer of its creation has it */
+            path?: string;
+            /**
+             * Format: int64
+             * @description when it ends
+             */
+            until_ms: number;
         };
         Webhook: {
             /** Format: int64 */

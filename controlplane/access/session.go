@@ -140,6 +140,18 @@ func (a *Authenticator) present(ctx context.Context, c *Credential) (*Caller, er
 	return &caller, nil
 }
 
+// Digest returns the digest of the caller's key, zero where authentication is off.
+func (c *Caller) Digest() [sha256.Size]byte { return c.digest }
+
+// OfKey returns the caller whose key has a digest, for what a request with that key has asked to be done
+// later. Errors: those of Authenticate.
+func (a *Authenticator) OfKey(ctx context.Context, digest [sha256.Size]byte) (*Caller, error) {
+	if a.mode == Off {
+		return a.local, nil
+	}
+	return a.keys.find(ctx, digest)
+}
+
 // SignIn returns the caller whose key has the text, and the digest of the key. Errors: those of
 // Authenticate.
 func (a *Authenticator) SignIn(ctx context.Context, text string) (*Caller, [sha256.Size]byte, error) {

@@ -49,6 +49,14 @@ type Client struct {
 	Address     netip.Addr // only without a key
 }
 
+// ClientOf returns the client with a key of a tenant, "" for none, that is connected from remote.
+func ClientOf(tenant, key, remote string) Client {
+	if key == "" {
+		return Client{Tenant: tenant, Address: AddressOf(remote)}
+	}
+	return Client{Tenant: tenant, Key: key}
+}
+
 type clientRates struct{ reads, writes *rate.Limiter }
 
 // NewRates returns a limit of the requests of each client.

@@ -5,12 +5,15 @@
 //	caller.go       the standings of a caller: its own, and those that were delegated to it
 //	policies.go     policies
 //	delegations.go  delegations
+//	links.go        links by which people without a key vote
+//	linkpage.go     the page that a link opens
 package approvals
 
 import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -33,6 +36,9 @@ const (
 	pathPolicy      = pathPolicies + "/{policy}"
 	pathDelegations = rest.PathTenant + "/approval-delegations"
 	pathDelegation  = pathDelegations + "/{delegation}"
+	pathLinks       = rest.PathTenant + "/approval-links"
+	pathLink        = pathLinks + "/{link}"
+	pathLinkPage    = "/approve/{tenant}/{link}"
 )
 
 // API serves approvals. It is safe for concurrent use.
@@ -40,14 +46,16 @@ type API struct {
 	approvals *approvals.Approvals
 	policies  *storeapprovals.Repository
 	keys      *storeaccess.APIKeys
+	auth      *access.Authenticator
 	store     *storage.Store
 	bodies    rest.Decoder[policy.Rules]
 }
 
-// New returns the API of the approvals of broker, which works on store.
-func New(store *storage.Store, broker *queue.Broker) *API {
+// New returns the API of the approvals of broker, which works on store. auth finds the keys for which
+// links vote.
+func New(store *storage.Store, broker *queue.Broker, auth *access.Authenticator) *API {
 	return &API{
-		approvals: approvals.New(store, broker), policies: broker.Policies(), keys: storeaccess.NewAPIKeys(store), store: store,
+		approvals: approvals.New(store, broker), policies: broker.Policies(), keys: storeaccess.NewAPIKeys(store), auth: auth, store: store,
 		bodies: rest.NewDecoder[policy.Rules](),
 	}
 }
@@ -83,7 +91,7 @@ type voteInput struct {
 type voteBody struct {
 	Comment string          `json:"comment,omitempty" maxLength:"1024"`
 	Payload json.RawMessage `json:"payload,omitempty" doc:"replaces the payload of the job; only by the first vote on a job that has not begun"`
-	Patch   json.RawMessage `json:"patch,omitempty" doc:"changes the payload as RFC 7386 says; excludes payload"`
+	Patch   json.RawMessage `json:"patch,omitempty" doc:"changes the payload as RFC 7396 says; excludes payload"`
 }
 
 // Endpoints returns the declarations of all routes of the API.
@@ -100,7 +108,7 @@ func (a *API) Endpoints() []rest.Endpoint {
 		}, a.get),
 		a.voteEndpoint("approve", true), a.voteEndpoint("reject", false),
 	}
-	return append(append(out, a.policyEndpoints()...), a.delegationEndpoints()...)
+	return slices.Concat(out, a.policyEndpoints(), a.delegationEndpoints(), a.linkEndpoints())
 }
 
 func (a *API) voteEndpoint(verb string, approved bool) rest.Endpoint {

@@ -61,9 +61,7 @@ func (s *Server) admit(r *http.Request) error {
 		return err
 	}
 	tenant := PathParam(r, "tenant")
-	if x := exchangeOf(ctx); x != nil {
-		x.caller, x.action, x.tenant = c, route.Action, tenant
-	}
+	ActFor(ctx, c, route.Action, tenant)
 	if tenant != "" && !c.Enters(tenant) {
 		if err := api.ValidateTenant(tenant); err != nil {
 			return err

@@ -31,15 +31,10 @@ func (s *Server) pace(w http.ResponseWriter, r *http.Request) error {
 
 // clientOf returns the client that the rate of a request is for.
 func clientOf(r *http.Request, caller *access.Caller) admission.Client {
-	c := admission.Client{Tenant: caller.Tenant, Key: caller.Identity().KeyID}
-	if c.Key == "" {
-		c.Address = admission.AddressOf(r.RemoteAddr)
-	}
-	return c
+	return admission.ClientOf(caller.Tenant, caller.Identity().KeyID, r.RemoteAddr)
 }
 
-// writes reports whether requests of an action count as writes. A fetch of jobs does not: what it
-// costs depends on the jobs, and it is limited for each queue.
+// writes reports whether requests of an action count as writes. Fetches of jobs do not: queues limit them.
 func writes(method string, action access.Action) bool {
 	return method != http.MethodGet && method != http.MethodHead && action != access.JobFetch && !strings.HasSuffix(string(action), ":read")
 }

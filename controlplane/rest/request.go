@@ -72,6 +72,13 @@ func CallerOf(ctx context.Context) *access.Caller {
 	return access.Unknown()
 }
 
+// ActFor makes c the caller of the request of ctx: handlers of public routes may act for a key.
+func ActFor(ctx context.Context, c *access.Caller, action access.Action, tenant string) {
+	if x := exchangeOf(ctx); x != nil {
+		x.caller, x.action, x.tenant = c, action, tenant
+	}
+}
+
 // Drained returns a channel that is closed when the server that answers the request of
 // ctx drains. It is nil outside of requests, and so never ready. Handlers that wait
 // select on it.

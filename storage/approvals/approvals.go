@@ -1,8 +1,10 @@
-// Package approvals keeps the approval policies of tenants and the delegations of votes. Those of a
-// tenant are one hash each, which policy.MaxPolicies and policy.MaxDelegations limit:
+// Package approvals keeps the approval policies of tenants, the delegations of votes, and the links by
+// which people without a key vote. Those of a tenant are one hash each, which policy.MaxPolicies,
+// policy.MaxDelegations and approval.MaxLinks limit:
 //
 //	cs:approvals:t_acme01:policies     payments → {"id":"7d…","match":{"queue":"payments"},…}, # → 5
 //	cs:approvals:t_acme01:delegations  d_7d… → {"from":"role:finance","to":"key_01…",…}
+//	cs:approvals:t_acme01:links        l_7d… → {"job_id":"01…","for":"ada@example.com",…}
 //	cs:approvals:t_acme01              the jobs that are held, by the time since when, and those that
 //	                                   were decided, by the negative time of the decision
 //
@@ -251,24 +253,28 @@ func (r *Repository) Delegate(ctx context.Context, tenant string, d policy.Deleg
 	if err != nil {
 		return d, err
 	}
-	if err := r.dropEnded(ctx, tenant, d.CreatedAtMS); err != nil {
+	key := r.store.JobKeys(tenant).Delegations()
+	if err := r.dropEnded(ctx, key, d.CreatedAtMS); err != nil {
 		return d, err
 	}
-	return d, r.put(ctx, r.store.JobKeys(tenant).Delegations(), "", raw, d.ID, policy.MaxDelegations, "delegation", "delegations")
+	return d, r.put(ctx, key, "", raw, d.ID, policy.MaxDelegations, "delegation", "delegations")
 }
 
-// dropEnded removes delegations that have ended.
-func (r *Repository) dropEnded(ctx context.Context, tenant string, now int64) error {
-	key := r.store.JobKeys(tenant).Delegations()
+// dropEnded removes the records of a hash that have ended: delegations or links.
+func (r *Repository) dropEnded(ctx context.Context, key string, now int64) error {
 	stored, err := r.store.Client().HGetAll(ctx, key).Result()
 	if err != nil {
-		return storage.Failure(ctx, "read delegations", err)
+		return storage.Failure(ctx, "read records that end", err)
 	}
 	for id, raw := range stored {
-		if d, err := storage.Decode[policy.Delegation](raw); id != fieldRevision && err == nil && d.UntilMS <= now {
-			if err := r.store.Client().HDel(ctx, key, id).Err(); err != nil {
-				return storage.Failure(ctx, "remove a delegation", err)
-			}
+		record, err := storage.Decode[struct {
+			UntilMS int64 `json:"until_ms"`
+		}](raw)
+		if id == fieldRevision || err != nil || record.UntilMS > now {
+			continue
+		}
+		if err := r.store.Client().HDel(ctx, key, id).Err(); err != nil {
+			return storage.Failure(ctx, "remove a record that has ended", err)
 		}
 	}
 	return nil

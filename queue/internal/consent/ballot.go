@@ -31,7 +31,7 @@ type Ballot struct {
 	Steers bool
 	// Unrestricted is set where callers cannot be told apart: rules do not restrict them.
 	Unrestricted bool
-	// Payload replaces that of the job, nil keeps it. Patch has it merged (RFC 7386) instead.
+	// Payload replaces that of the job, nil keeps it. Patch has it merged (RFC 7396) instead.
 	Payload json.RawMessage
 	Patch   bool
 	// Check checks the payload that an approval has changed, and whether the voter may enqueue it.
@@ -257,7 +257,7 @@ func voters(asked *approval.Request) (names []string) {
 // maxDepth bounds the depth of a patch.
 const maxDepth = 64
 
-// merged returns a payload with a patch in the form of RFC 7386. CodeInvalid.
+// merged returns a payload with a patch in the form of RFC 7396. CodeInvalid.
 func merged(payload, patch json.RawMessage) (json.RawMessage, error) {
 	out, err := merge(payload, patch, 0)
 	if err != nil {

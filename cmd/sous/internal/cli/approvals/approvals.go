@@ -1,5 +1,5 @@
 // Package approvals holds the commands about approvals of held jobs: sous approval list, get, approve,
-// reject, policy, delegate, delegations and undelegate.
+// reject, policy, delegate, delegations, undelegate, link, links and unlink.
 package approvals
 
 import (
@@ -26,7 +26,7 @@ func Commands(a *command.App) []*cobra.Command {
 	c := commands{a}
 	return []*cobra.Command{c.RemoteGroup("approval", "Held jobs that wait for people",
 		c.listCommand(), c.getCommand(), c.voteCommand(true), c.voteCommand(false), c.policyCommand(),
-		c.delegateCommand(), c.delegationsCommand(), c.undelegateCommand())}
+		c.delegateCommand(), c.delegationsCommand(), c.undelegateCommand(), c.linkCommand(), c.linksCommand(), c.unlinkCommand())}
 }
 
 // header returns the names of the cells of an approval.
@@ -91,6 +91,9 @@ func (a commands) print(i *approval.Item) error {
 	}
 	for _, v := range i.Votes {
 		text += fmt.Sprintf("%s by %s at %s", v.Decision, command.Printable(cmp.Or(v.Name, v.Key)), moment(v.AtMS))
+		if v.Link != "" {
+			text += ", by the link for " + command.Printable(v.Link)
+		}
 		if v.OnBehalfOf != "" {
 			text += ", on behalf of " + command.Printable(v.OnBehalfOf)
 		}
@@ -153,7 +156,7 @@ func (a commands) voteCommand(approve bool) *cobra.Command {
 	flags.StringVar(&v.Comment, "comment", "", "why, at most 1,024 bytes")
 	if approve {
 		flags.StringVar(&payload, "payload", "", "JSON that replaces the payload of the job")
-		flags.StringVar(&patch, "patch", "", "JSON that changes the payload, as RFC 7386 says")
+		flags.StringVar(&patch, "patch", "", "JSON that changes the payload, as RFC 7396 says")
 		cmd.MarkFlagsMutuallyExclusive("payload", "patch")
 	}
 	return cmd
