@@ -94,6 +94,9 @@ func TestVoteByLink(t *testing.T) {
 		t.Errorf("approval: got the votes %+v, want none before the form is sent", got.Votes)
 	}
 	l.vote(t, made.Path, "maybe").refused(t, http.StatusUnprocessableEntity, api.CodeInvalid)
+	for _, more := range []string{"comment=" + strings.Repeat("x", 1025), "other=" + strings.Repeat("x", 9<<10)} { // more than a comment, and than a form, may have
+		l.call(t, "POST", made.Path, "decision=approve&"+more, "Content-Type", "application/x-www-form-urlencoded").refused(t, http.StatusUnprocessableEntity, api.CodeInvalid)
+	}
 	l.vote(t, made.Path, "approve").says(t, http.StatusOK, "The job is approved")
 	got := ok[approval.Item](t, l.as(t, l.approver, "GET", l.at("T/approvals/"+job), ""), http.StatusOK)
 	if got.State != approval.Approved || len(got.Votes) != 1 || got.Votes[0].Key != l.approverID || got.Votes[0].Link != "ada@example.com" || got.Votes[0].Comment != "looks <good>" {

@@ -262,6 +262,17 @@ type Item struct {
 	Payload     json.RawMessage   `json:"payload,omitempty" doc:"of the job; not in lists"`
 }
 
+// Approving returns how many votes approve.
+func (i *Item) Approving() int {
+	n := 0
+	for at := range i.Votes {
+		if i.Votes[at].Decision == VoteApprove {
+			n++
+		}
+	}
+	return n
+}
+
 // Holding is how a job is held, for its Item.
 type Holding struct {
 	Held    bool

@@ -2,11 +2,9 @@ package approval
 
 // Limits of links.
 const (
-	MaxLinks         = 1000 // of a tenant, that have not ended
-	MaxLinkNameBytes = 128
-	// DefaultLinkMS is how long a link lives unless its maker says otherwise, MaxLinkMS the longest.
+	MaxLinks = 1000 // of a tenant, that have not ended
+	// DefaultLinkMS is how long a link lives unless its maker says otherwise.
 	DefaultLinkMS = 24 * 3600 * 1000
-	MaxLinkMS     = 30 * DefaultLinkMS
 )
 
 // NewVoteLink asks for a link by which somebody without a key votes once.

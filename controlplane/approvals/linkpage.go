@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"html/template"
 	"net/http"
 	"strconv"
@@ -42,7 +43,7 @@ var (
 	}()
 )
 
-// linkView is what the page shows: a form if Item is set, else Text.
+// linkView has the content of the page: a form if Item is set, else Text.
 type linkView struct {
 	Style       template.CSS
 	Title, Text string
@@ -75,23 +76,26 @@ func (v linkView) write(w http.ResponseWriter, status int) error {
 	return nil
 }
 
-// find returns the link that a request opens, nil for one that is not valid, and makes the key that made
-// the link the caller of the request, for an action. The key must still decide on approvals.
+// errEnded is the error for a link that is not valid.
+var errEnded = errors.New("approvals: the link is not valid")
+
+// find returns the link that a request opens, and makes the key that made the link the caller of the
+// request, for an action. The key must still decide on approvals. Errors: errEnded, CodeStoreUnavailable.
 func (a *API) find(r *http.Request, action access.Action) (*storeapprovals.Link, error) {
 	tenant, id := rest.PathParam(r, "tenant"), rest.PathParam(r, "link")
 	if api.ValidateTenant(tenant) != nil || len(id) > 64 {
-		return nil, nil //nolint:nilnil,nilerr // documented
+		return nil, errEnded
 	}
 	l, err := a.policies.Link(r.Context(), tenant, id, a.store.NowMS())
 	switch {
 	case api.ErrorCode(err) == api.CodeApprovalNotFound:
-		return nil, nil //nolint:nilnil // documented
+		return nil, errEnded
 	case err != nil:
 		return nil, err
 	}
 	sent := sha256.Sum256([]byte(r.URL.Query().Get("secret")))
 	if subtle.ConstantTimeCompare([]byte(hex.EncodeToString(sent[:])), []byte(l.Secret)) != 1 {
-		return nil, nil //nolint:nilnil // documented
+		return nil, errEnded
 	}
 	var digest [sha256.Size]byte
 	if _, err := hex.Decode(digest[:], []byte(l.Key)); err != nil {
@@ -100,11 +104,11 @@ func (a *API) find(r *http.Request, action access.Action) (*storeapprovals.Link,
 	c, err := a.auth.OfKey(r.Context(), digest)
 	switch {
 	case api.ErrorCode(err) == api.CodeAuthnInvalid: // it is revoked
-		return nil, nil //nolint:nilnil // documented
+		return nil, errEnded
 	case err != nil:
 		return nil, err
 	case !c.Enters(tenant) || !c.EntersNamespace(l.Namespace) || c.Need(access.ApprovalDecide) != nil:
-		return nil, nil //nolint:nilnil,nilerr // documented
+		return nil, errEnded
 	}
 	rest.ActFor(r.Context(), c, action, tenant)
 	return l, nil
@@ -114,11 +118,11 @@ func (a *API) find(r *http.Request, action access.Action) (*storeapprovals.Link,
 // that examine mail open links.
 func (a *API) showLink(w http.ResponseWriter, r *http.Request) error {
 	l, err := a.find(r, access.ApprovalRead)
+	if errors.Is(err, errEnded) {
+		return ended.write(w, http.StatusGone)
+	}
 	if err != nil {
 		return err
-	}
-	if l == nil {
-		return ended.write(w, http.StatusGone)
 	}
 	item, err := a.approvals.Get(r.Context(), rest.PathParam(r, "tenant"), l.JobID)
 	gone := api.ErrorCode(err) == api.CodeApprovalNotFound
@@ -136,11 +140,11 @@ func (a *API) showLink(w http.ResponseWriter, r *http.Request) error {
 func (a *API) voteByLink(w http.ResponseWriter, r *http.Request) error {
 	ctx, tenant := r.Context(), rest.PathParam(r, "tenant")
 	l, err := a.find(r, access.ApprovalDecide)
+	if errors.Is(err, errEnded) {
+		return ended.write(w, http.StatusGone)
+	}
 	if err != nil {
 		return err
-	}
-	if l == nil {
-		return ended.write(w, http.StatusGone)
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	if err := r.ParseForm(); err != nil {
@@ -184,13 +188,7 @@ func counted(decision string, item *approval.Item) linkView {
 	case approval.Rejected:
 		v.Text += "The job is rejected, and does not run."
 	default:
-		approving := 0
-		for i := range item.Votes {
-			if item.Votes[i].Decision == approval.VoteApprove {
-				approving++
-			}
-		}
-		v.Text += "The job waits for further votes: it has " + strconv.Itoa(approving) + " of " + strconv.Itoa(item.Required) + "."
+		v.Text += "The job waits for further votes: it has " + strconv.Itoa(item.Approving()) + " of " + strconv.Itoa(item.Required) + "."
 	}
 	return v
 }

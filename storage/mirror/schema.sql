@@ -109,6 +109,6 @@ CREATE VIRTUAL TABLE activation_words USING fts5(
     content = '', contentless_delete = 1, tokenize = 'unicode61'
 );
 
--- As many parts of one size are merged at a time. Merges are a tenth of the work of writing rows.
+-- The words are stored in parts, of which eight of one size are merged at a time. Merges are a tenth of the work of writing rows.
 INSERT INTO job_words (job_words, rank) VALUES ('automerge', 8);
 INSERT INTO activation_words (activation_words, rank) VALUES ('automerge', 8);

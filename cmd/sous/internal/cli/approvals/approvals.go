@@ -36,14 +36,8 @@ func header() []string {
 
 // row returns the cells of an approval.
 func row(i approval.Item) []string {
-	approving := 0
-	for _, v := range i.Votes {
-		if v.Decision == approval.VoteApprove {
-			approving++
-		}
-	}
 	return []string{
-		i.ID, string(i.State), i.Namespace + "/" + i.Queue, cmp.Or(i.Policy, "-"), fmt.Sprintf("%d of %d", approving, i.Required),
+		i.ID, string(i.State), i.Namespace + "/" + i.Queue, cmp.Or(i.Policy, "-"), fmt.Sprintf("%d of %d", i.Approving(), i.Required),
 		moment(i.CreatedAtMS), moment(i.ExpiresAtMS), command.Printable(i.Message),
 	}
 }
